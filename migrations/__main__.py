@@ -1,0 +1,65 @@
+"""python -m migrations upgrade | downgrade: roles, databases, tables, slots, in the order that works."""
+
+import argparse
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine, create_engine
+
+from migrations.roles import make_database, make_roles
+from migrations.settings import Settings
+from migrations.slots import drop_slot, make_slot
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    """Bring both databases to the newest revision, or take everything away again."""
+    parser = argparse.ArgumentParser(prog="python -m migrations", description=__doc__)
+    parser.add_argument("direction", choices=["upgrade", "downgrade"])
+    parser.add_argument("--only", choices=["fulfillment", "audit"], help="one of the two databases")
+    asked = parser.parse_args()
+    settings = Settings()
+    databases = {k: v for k, v in settings.databases().items() if asked.only in (None, k)}
+    step = upgrade if asked.direction == "upgrade" else downgrade
+    with autocommit(settings, "postgres").connect() as admin:
+        if asked.direction == "upgrade":
+            make_roles(admin, settings.secrets_dir)
+            for database in databases.values():
+                make_database(admin, database)
+    for name, database in databases.items():
+        with autocommit(settings, database).connect() as admin:
+            step(admin, name)
+            print(f"{name}: {asked.direction} done")  # noqa: T201 - a one-shot says what it did
+
+
+def autocommit(settings: Settings, database: str) -> Engine:
+    """The administrator's engine, with no transaction but those that are asked for."""
+    return create_engine(settings.admin_url(database), isolation_level="AUTOCOMMIT")
+
+
+def upgrade(admin: Connection, name: str) -> None:
+    """Tables first, then the slot, then (elsewhere) the service."""
+    command.upgrade(config(admin, name), "head")
+    make_slot(admin, f"{name}_outbox")
+
+
+def downgrade(admin: Connection, name: str) -> None:
+    """The slot first: as long as it is in use nothing else is taken away."""
+    drop_slot(admin, f"{name}_outbox")
+    command.downgrade(config(admin, name), "base")
+
+
+def config(admin: Connection, name: str) -> Config:
+    """Alembic's configuration, here instead of in a file of its own."""
+    alembic = Config()
+    alembic.set_main_option("script_location", str(HERE))
+    alembic.set_main_option("version_locations", str(HERE / name))
+    alembic.set_main_option("path_separator", "os")
+    alembic.attributes["engine"] = admin.engine
+    return alembic
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""The outbox of a database, its heartbeat and its publication: the same in both."""
+
+
+def create_outbox(aggregate_types: str, writer: str) -> str:
+    """SQL for an outbox of these aggregate types, into which this role may insert and no more."""
+    return f"""
+        -- The only way out: Debezium reads these rows from the write-ahead log, in the order of commits.
+        -- Every column that becomes a header is NOT NULL: a null header breaks CloudEvents readers.
+        create table outbox (
+            seq            bigint generated always as identity,
+            event_id       uuid primary key,      -- derived, so that the same event cannot be written twice
+            aggregate_type text not null check (aggregate_type in ({aggregate_types})), -- names the topic
+            aggregate_id   text not null check (octet_length(aggregate_id) <= 512),     -- the record's key
+            event_type     text not null,
+            payload        json not null          -- json, not jsonb: the bytes arrive as they were inserted
+                           check (octet_length(payload::text) <= 262144),  -- well below the producer's limit
+            traceparent    text not null,
+            specversion    text not null default '1.0',
+            occurred_at    timestamptz not null default now()
+        );
+
+        -- One row that the connector updates, so that its slot moves while the outbox is quiet.
+        create table heartbeat (
+            only_row boolean primary key default true check (only_row),
+            at       timestamptz not null default now()
+        );
+        insert into heartbeat default values;
+
+        -- With 'update', for the heartbeat; nobody may update the outbox.
+        create publication outbox for table outbox, heartbeat with (publish = 'insert, update');
+
+        grant select, insert on outbox to {writer};
+        grant select on outbox to reconciler;
+        grant select, update on heartbeat to cdc;
+    """
+
+
+DROP_OUTBOX = """
+    drop publication outbox;
+    drop table heartbeat;
+    drop table outbox;
+"""
+
+
+def grant_connect(role: str) -> str:
+    """SQL that lets a role into the database at hand, whatever its name."""
+    return f"do $$ begin execute format('grant connect on database %I to {role}', current_database()); end $$;"
+
+
+def revoke_connect(role: str) -> str:
+    """SQL that takes it back."""
+    return (
+        f"do $$ begin execute format('revoke connect on database %I from {role}', current_database()); end $$;"
+    )
