@@ -44,11 +44,11 @@ DROP_OUTBOX = """
 
 def grant_connect(role: str) -> str:
     """SQL that lets a role into the database at hand, whatever its name."""
-    return f"do $$ begin execute format('grant connect on database %I to {role}', current_database()); end $$;"
+    return (
+        f"do $$ begin execute format('grant connect on database %I to {role}', current_database()); end $$;"
+    )
 
 
 def revoke_connect(role: str) -> str:
     """SQL that takes it back."""
-    return (
-        f"do $$ begin execute format('revoke connect on database %I from {role}', current_database()); end $$;"
-    )
+    return f"do $$ begin execute format('revoke connect on database %I from {role}', current_database()); end $$;"

@@ -1,0 +1,36 @@
+"""python -m connect topics | register: the two steps between a bare cluster and a running pipeline."""
+
+import argparse
+import sys
+
+from confluent_kafka import KafkaException
+from psycopg import OperationalError
+from requests import RequestException
+
+from connect.register import NotRunningError, register
+from connect.settings import Settings
+from connect.topics import make_topics
+
+
+def main() -> None:
+    """Do one step, and say in the last line what was done or what stands in the way."""
+    parser = argparse.ArgumentParser(prog="python -m connect", description=__doc__)
+    parser.add_argument("step", choices=["topics", "register"])
+    step = parser.parse_args().step
+    settings = Settings()
+    try:
+        done = make(settings) if step == "topics" else register(settings)
+    except (NotRunningError, KafkaException, RequestException, OperationalError) as failure:
+        sys.exit(f"{step}: {failure}")
+    print(f"{step}: {', '.join(done) or 'all there'}")  # noqa: T201 - a one-shot says what it did
+
+
+def make(settings: Settings) -> list[str]:
+    """The topics, on this cluster."""
+    return make_topics(
+        settings.kafka_bootstrap_servers, settings.replication_factor, settings.connect_timeout_seconds
+    )
+
+
+if __name__ == "__main__":
+    main()

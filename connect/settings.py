@@ -1,0 +1,22 @@
+"""Where the broker, Connect and the database are; the names are these in upper case."""
+
+from pathlib import Path
+
+from pydantic_settings import BaseSettings
+from sqlalchemy import URL, make_url
+
+
+class Settings(BaseSettings):
+    """Read from the environment."""
+
+    kafka_bootstrap_servers: str = "kafka:9092"
+    connect_url: str = "http://connect:8083"
+    database_url: str = "postgresql://app@postgres:5432/fulfillment"
+    audit_database_url: str = "postgresql://audit@postgres:5432/audit"
+    secrets_dir: Path = Path("/run/secrets")  # as the worker sees it
+    replication_factor: int = 1  # 3 in production: with one replica, acks=all is acks=1
+    connect_timeout_seconds: float = 90  # for the broker, the worker or a connector to become ready
+
+    def database(self, connector: str) -> URL:
+        """The database whose outbox this connector reads."""
+        return make_url(self.audit_database_url if connector.startswith("audit") else self.database_url)
