@@ -1,1 +1,1 @@
-"""Kafka Connect with Debezium: settings, connectors, and the two one-shot steps that bring them to a cluster."""
+"""Kafka Connect with Debezium: settings, connectors, and two one-shot steps that bring them to a cluster."""

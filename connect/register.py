@@ -41,7 +41,7 @@ def connector_config(settings: Settings, file: Path) -> dict[str, str]:
 
 
 def send(settings: Settings, file: Path, deadline: float) -> None:
-    """PUT is idempotent: a connector that exists is updated; a worker that is still joining is asked again."""
+    """PUT is idempotent: an existing connector is updated; a worker that is still joining is asked again."""
     url = f"{settings.connect_url}/connectors/{file.stem}/config"
     while True:
         answer = requests.put(url, json=connector_config(settings, file), timeout=30)

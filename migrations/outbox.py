@@ -42,13 +42,16 @@ DROP_OUTBOX = """
 """
 
 
-def grant_connect(role: str) -> str:
-    """SQL that lets a role into the database at hand, whatever its name."""
-    return (
-        f"do $$ begin execute format('grant connect on database %I to {role}', current_database()); end $$;"
-    )
+def grant_connect(roles: str) -> str:
+    """SQL that lets these roles into the database at hand, whatever its name."""
+    return on_this_database(f"grant connect on database %I to {roles}")
 
 
-def revoke_connect(role: str) -> str:
+def revoke_connect(roles: str) -> str:
     """SQL that takes it back."""
-    return f"do $$ begin execute format('revoke connect on database %I from {role}', current_database()); end $$;"
+    return on_this_database(f"revoke connect on database %I from {roles}")
+
+
+def on_this_database(statement: str) -> str:
+    """A statement that must name the database, without knowing its name."""
+    return f"do $$ begin execute format('{statement}', current_database()); end $$"

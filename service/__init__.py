@@ -1,0 +1,1 @@
+"""The fulfillment service: consumes orders, writes each once, and audits what it wrote."""

@@ -1,0 +1,33 @@
+"""python -m service.audit: the audit receiver, with the settings of the environment."""
+
+import uvicorn
+
+from service.audit.app import create_app
+from service.audit.settings import Settings
+from service.database import connect_to
+from service.logs import configure_logs
+
+
+def main() -> None:
+    """Serve until SIGTERM; requests in work are answered first."""
+    settings = Settings()
+    configure_logs(settings.log_level)
+    engine = connect_to(
+        settings.audit_database_url,
+        settings.audit_database_password_file,
+        settings.audit_database_timeout_seconds,
+        f"-c lock_timeout={settings.audit_lock_timeout_ms}",
+    )
+    uvicorn.run(
+        create_app(settings, engine),
+        host=settings.audit_host,
+        port=settings.audit_port,
+        log_level="warning",
+        access_log=False,
+        timeout_keep_alive=75,  # longer than a client's pause between batches: it need not connect anew
+        timeout_graceful_shutdown=5,
+    )
+
+
+if __name__ == "__main__":
+    main()

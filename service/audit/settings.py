@@ -1,0 +1,20 @@
+"""Every setting of the audit receiver, with its default and the reason for the number."""
+
+from pathlib import Path
+
+from pydantic_settings import BaseSettings
+
+
+class Settings(BaseSettings):
+    """Read from the environment; the names are these in upper case."""
+
+    audit_database_url: str = "postgresql://audit@127.0.0.1:5432/audit"
+    audit_database_password_file: Path = Path("/run/secrets/audit_password")
+    audit_database_timeout_seconds: float = 4  # below the service's own patience with one request
+    audit_lock_timeout_ms: int = 2000  # so long a second request waits for the answer of the first
+    audit_host: str = "127.0.0.1"
+    audit_port: int = 8081
+    audit_body_bytes: int = 1024 * 1024  # a thousand entries; more is refused before it is read
+    audit_body_seconds: float = 10  # a sender that trickles holds nothing for ever
+    audit_batch_items: int = 1000
+    log_level: str = "info"

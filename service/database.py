@@ -1,0 +1,50 @@
+"""The way to a database: one statement is one transaction, unless the word transaction is written."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import DBAPIError
+
+from service.outage import sort_out
+
+
+def connect_to(url: str, password_file: Path, timeout_seconds: float, options: str = "") -> Engine:
+    """An engine whose statements commit themselves; the password is read from its file at each connect."""
+    milliseconds = int(timeout_seconds * 1000)
+    engine = create_engine(
+        make_url(url).set(drivername="postgresql+psycopg"),
+        isolation_level="AUTOCOMMIT",
+        connect_args={
+            "connect_timeout": max(2, int(timeout_seconds)),
+            "tcp_user_timeout": milliseconds,  # a server that vanished without a word
+            "options": f"-c statement_timeout={milliseconds} {options}".strip(),
+            "application_name": "pipeline",
+        },
+    )
+
+    @event.listens_for(engine, "do_connect")
+    def read_password(_dialect: Any, _record: Any, _args: Any, parameters: dict[str, Any]) -> None:
+        parameters["password"] = password_file.read_text().strip()  # a rotated secret needs no restart
+
+    return engine
+
+
+@contextmanager
+def sorted_errors() -> Iterator[None]:
+    """Every database error inside leaves as an outage, a refusal, or the defect that it is."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise sort_out(error) from error
+
+
+def is_reachable(engine: Engine) -> bool:
+    """Whether the database answers; for readiness, so every error is a no."""
+    try:
+        with engine.connect() as connection:
+            return connection.scalar(text("select true")) is True
+    except DBAPIError:
+        return False

@@ -1,0 +1,64 @@
+"""The story of a batch: read this first."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from service.audit_entry import Entry, audit_entry
+from service.batch import Wave, waves
+from service.dead_letter import DeadLetter
+from service.halving import halving
+from service.message import Message
+from service.outage import RefusedError
+from service.post import Answers
+from service.record import Record
+from service.report import report
+from service.store import Handled, Item
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The four things that a batch does to the world. Each may be repeated; none happens in part."""
+
+    write: Callable[[Sequence[Item]], dict[str, Handled]]  # one transaction
+    post: Callable[[Sequence[Entry]], Answers]  # one request, never inside a transaction
+    mark: Callable[[Answers], None]  # one transaction
+    commit: Callable[[Sequence[Record]], None]  # the offsets: from here on Kafka forgets the batch
+
+
+def handle(records: Sequence[Record], steps: Steps) -> None:
+    """Take a batch through every step; killed anywhere, it is redelivered whole and ends the same.
+
+    Nearly always there is one wave, and each message id stands in it once. What the write brings back says
+    which messages are repeats, which are conflicts, and which have yet to be audited.
+    """
+    for wave in waves(records):
+        known = halving(wave, steps.write, lambda item, refusal: steps.write([bury(item, refusal)]))
+        handled, conflicts = compare(wave, known)
+        if conflicts:
+            steps.write(conflicts)
+        entries = [audit_entry(m, known[m.message_id]) for m in handled if not known[m.message_id].audited]
+        answers: Answers = {}
+        if entries:
+            answers = halving(entries, steps.post, lambda e, refusal: {e.body["message_id"]: str(refusal)})
+            steps.mark(answers)
+        report(wave, known, conflicts, answers)
+    steps.commit(records)
+
+
+def bury(item: Item, refusal: RefusedError) -> DeadLetter:
+    """The dead letter of a message that the database will never take."""
+    if isinstance(item, DeadLetter):
+        raise refusal  # a dead letter fits its table whatever is in it; if not, the defect is ours: stop
+    return DeadLetter(item.record, "invalid", str(refusal))
+
+
+def compare(wave: Wave, known: dict[str, Handled]) -> tuple[list[Message], list[DeadLetter]]:
+    """The messages as they are known, and those whose id is known with another value."""
+    messages = [item for item in wave if isinstance(item, Message) and item.message_id in known]
+    same = [m for m in messages if m.value_sha256 == known[m.message_id].value_sha256]
+    conflicts = [
+        DeadLetter(m.record, "conflict", f"message_id {m.message_id}: already seen with another value")
+        for m in messages
+        if m.value_sha256 != known[m.message_id].value_sha256
+    ]
+    return same, conflicts

@@ -1,0 +1,48 @@
+"""Patience: an outage is waited out, however long it takes, and nothing is skipped meanwhile."""
+
+import random
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import structlog
+
+from service import metrics
+from service.outage import OutageError
+
+log = structlog.get_logger()
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+class Patience:
+    """Repeats a step until the outage is over; between attempts the consumer polls on, paused."""
+
+    def __init__(self, idle: Callable[[float], None], first_seconds: float, cap_seconds: float) -> None:
+        self.idle = idle
+        self.first = first_seconds
+        self.cap = cap_seconds
+
+    def around(self, stage: str, step: Callable[Given, Result]) -> Callable[Given, Result]:
+        """The same step, which now answers however long it takes, or is abandoned while it waits."""
+
+        def patient(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+            with metrics.STAGE_SECONDS.labels(stage).time():
+                attempt = 0
+                while True:
+                    try:
+                        return step(*args, **kwargs)
+                    except OutageError as outage:
+                        self.wait(stage, attempt, outage)
+                        attempt += 1
+
+        return patient
+
+    def wait(self, stage: str, attempt: int, outage: OutageError) -> None:
+        """Twice as long each time, up to a cap, with jitter; the other side's word counts, up to a minute."""
+        longest = min(self.cap, self.first * 2 ** min(attempt, 16))
+        delay = longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter is no secret
+        if outage.retry_after is not None:
+            delay = min(outage.retry_after, 60.0)
+        log.warning("outage", stage=stage, what=str(outage), attempt=attempt, wait_seconds=round(delay, 2))
+        metrics.RETRIES.labels(stage).inc()
+        self.idle(delay)

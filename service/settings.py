@@ -1,0 +1,38 @@
+"""Every setting of the service, with its default and the reason for the number."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+from pydantic_settings import BaseSettings
+
+
+class Settings(BaseSettings):
+    """Read from the environment; the names are these in upper case."""
+
+    database_url: str = "postgresql://app@127.0.0.1:5432/fulfillment"
+    database_password_file: Path = Path("/run/secrets/app_password")
+    database_timeout_seconds: float = 5  # a batch takes 20 ms; a stop must be through within 10 s
+
+    kafka_bootstrap_servers: str = "127.0.0.1:9092"
+    order_topic: str = "order.events"
+    group_id: str = "fulfillment"
+    session_timeout_ms: int = 10_000  # a killed worker's partitions move after this long
+    max_poll_interval_ms: int = 300_000  # far above the worst batch: see handler.py for its parts
+    prefetch_kib: int = 4096  # for each partition; bounds memory when records are large
+
+    subscriber: str = "fulfillment"  # whose tracking this is: another subscriber handles each message too
+    batch_records: Annotated[int, Field(ge=1, le=1000)] = 500  # one transaction, one POST
+    batch_bytes: int = 8 * 1024 * 1024  # so that a batch of large records does not fill the memory
+    batch_window_ms: int = 50  # the longest that a lone record waits for company
+
+    audit_url: str = "http://127.0.0.1:8081"
+    audit_timeout_seconds: float = 5  # above the receiver's own 2 s wait for a key in work
+
+    retry_first_seconds: float = 0.1
+    retry_cap_seconds: float = 5  # an outage that ends is noticed within this long
+
+    service_host: str = "127.0.0.1"
+    service_port: int = 8080
+    poll_recent_seconds: float = 15  # /readyz: a loop that has not polled for this long is stuck
+    log_level: str = "info"  # debug also tells every message
