@@ -1,0 +1,90 @@
+"""Where the embedded stack listens, where it keeps its things, and what every part is told about that."""
+
+import os
+from pathlib import Path
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from ops.stack.jars import jars_folder
+
+ROOT = Path(__file__).parent.parent
+HOST = "127.0.0.1"  # nothing of the embedded stack is reachable from another machine
+
+
+class Settings(BaseSettings):
+    """Read from the environment and from an optional .env; the names are these in upper case."""
+
+    model_config = SettingsConfigDict(env_file=ROOT / ".env", extra="ignore")
+
+    postgres_port: int = 15432
+    kafka_port: int = 19092
+    kafka_controller_port: int = 19093
+    connect_port: int = 18083
+    audit_port: int = 18081
+    service_port: int = 18080  # a second service process listens ten above, and so on
+    services: int = Field(default=1, ge=1, le=3)  # more than three would wait: the topic has three partitions
+    group_id: str = "fulfillment"
+
+    run_dir: Path = Path(".run")
+    jars_dir: Path = Path()  # RUN_DIR/jars unless set, so that several stacks may share one cache
+    kafka_java_options: str = "-Xmx512m -XX:+UseSerialGC"
+    connect_java_options: str = "-Xmx1g -XX:+UseSerialGC"  # Debezium's queue is bounded in records
+    start_timeout_seconds: float = 90  # each part; the slowest takes 5 s on two cores
+
+    attach: bool = False  # the parts run elsewhere (compose): take their addresses from the environment
+
+    @field_validator("run_dir")
+    @classmethod
+    def _from_the_root(cls, run_dir: Path) -> Path:
+        """The same folder wherever the command was typed."""
+        return ROOT / run_dir
+
+    @property
+    def secrets_dir(self) -> Path:
+        """One file for each role's password; nobody but the user reads them."""
+        return self.run_dir / "secrets"
+
+    @property
+    def data_dir(self) -> Path:
+        """The data of PostgreSQL and Kafka."""
+        return self.run_dir / "data"
+
+    @property
+    def jars(self) -> Path:
+        """The cache of jars."""
+        return self.run_dir / "jars" if self.jars_dir == Path() else ROOT / self.jars_dir
+
+    def environment(self) -> dict[str, str]:
+        """The names that every part, `.run/env` and the tests know; passwords only as files."""
+        names = self._addresses() | self._places()
+        return {name: os.environ.get(name, value) for name, value in names.items()} if self.attach else names
+
+    def _addresses(self) -> dict[str, str]:
+        """Where each part answers."""
+        postgres = f"{HOST}:{self.postgres_port}"
+        return {
+            "DATABASE_URL": f"postgresql://app@{postgres}/fulfillment",
+            "AUDIT_DATABASE_URL": f"postgresql://audit@{postgres}/audit",
+            "ADMIN_DATABASE_URL": f"postgresql://postgres@{postgres}/postgres",
+            "KAFKA_BOOTSTRAP_SERVERS": f"{HOST}:{self.kafka_port}",
+            "CONNECT_URL": f"http://{HOST}:{self.connect_port}",
+            "AUDIT_URL": f"http://{HOST}:{self.audit_port}",
+            "SERVICE_URL": f"http://{HOST}:{self.service_port}",
+            "GROUP_ID": self.group_id,
+        }
+
+    def _places(self) -> dict[str, str]:
+        """Where files lie."""
+        places = {
+            "DATABASE_PASSWORD_FILE": self.secrets_dir / "app_password",
+            "AUDIT_DATABASE_PASSWORD_FILE": self.secrets_dir / "audit_password",
+            "ADMIN_DATABASE_PASSWORD_FILE": self.secrets_dir / "postgres_password",
+            "RECONCILER_PASSWORD_FILE": self.secrets_dir / "reconciler_password",
+            "SECRETS_DIR": self.secrets_dir,
+            "PGPASSFILE": self.secrets_dir / "pgpass",
+            "DELTA_ROOT": self.run_dir / "delta",
+            "LEDGER_ROOT": self.run_dir / "ledger",
+            "SPARK_JARS_DIR": jars_folder(self.jars, ROOT / "spark" / "pom.xml"),
+        }
+        return {name: str(place) for name, place in places.items()}

@@ -1,0 +1,1 @@
+"""The embedded stack: the real parts as processes of this machine, without containers."""

@@ -1,0 +1,103 @@
+"""What the stack knows of each of its parts: how it starts, when it is ready, how it stops."""
+
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import requests
+
+from ops.settings import HOST, Settings
+from ops.stack import broker, database
+from ops.stack.jars import Run
+
+
+@dataclass(frozen=True)
+class Part:
+    """One process; `ports` by the names of their settings, `ready` says nothing or what is still missing."""
+
+    name: str
+    argv: list[str]
+    ports: dict[str, int]
+    ready: Callable[[], str]
+    env: dict[str, str] = field(default_factory=dict)
+    prepare: Callable[[Run], None] = lambda _run: None
+    then: dict[str, list[str]] = field(default_factory=dict)  # one-shots, once it is ready
+    stop_signal: signal.Signals = signal.SIGTERM
+    grace: float = 20  # then SIGKILL; Kafka and Connect take 1 to 3 s, a service at most 10
+
+
+def parts(settings: Settings) -> list[Part]:
+    """All of them, in the order in which they start."""
+    services = [service(settings, number) for number in range(1, settings.services + 1)]
+    return [postgres(settings), kafka(settings), connect(settings), audit(settings), *services]
+
+
+def postgres(settings: Settings) -> Part:
+    """PostgreSQL, whose fast stop is SIGINT (SIGQUIT is `-m immediate`); then roles, tables and slots."""
+    return Part(
+        name="postgres",
+        argv=database.command(settings),
+        ports={"POSTGRES_PORT": settings.postgres_port},
+        ready=partial(database.ready, settings),
+        prepare=partial(database.prepare, settings),
+        then={"migrations": [sys.executable, "-m", "migrations", "upgrade"]},
+        stop_signal=signal.SIGINT,
+    )
+
+
+def kafka(settings: Settings) -> Part:
+    """The broker, which is its own controller; then every topic."""
+    return Part(
+        name="kafka",
+        argv=broker.command(settings),
+        ports={"KAFKA_PORT": settings.kafka_port, "KAFKA_CONTROLLER_PORT": settings.kafka_controller_port},
+        ready=partial(broker.ready, settings),
+        prepare=partial(broker.prepare, settings),
+        then={"topics": [sys.executable, "-m", "connect", "topics"]},
+    )
+
+
+def connect(settings: Settings) -> Part:
+    """The Connect worker; then the connectors."""
+    return Part(
+        name="connect",
+        argv=broker.connect_command(settings),
+        ports={"CONNECT_PORT": settings.connect_port},
+        ready=partial(answers, f"http://{HOST}:{settings.connect_port}/health"),
+        prepare=partial(broker.prepare_connect, settings),
+        then={"connectors": [sys.executable, "-m", "connect", "register"]},
+    )
+
+
+def audit(settings: Settings) -> Part:
+    """The audit receiver."""
+    return Part(
+        name="audit",
+        argv=[sys.executable, "-m", "service.audit"],
+        ports={"AUDIT_PORT": settings.audit_port},
+        ready=partial(answers, f"http://{HOST}:{settings.audit_port}/readyz"),
+        env={"AUDIT_HOST": HOST, "AUDIT_PORT": str(settings.audit_port)},
+    )
+
+
+def service(settings: Settings, number: int) -> Part:
+    """One of the service processes: `service`, `service-2`, `service-3`."""
+    port = settings.service_port + 10 * (number - 1)
+    return Part(
+        name="service" if number == 1 else f"service-{number}",
+        argv=[sys.executable, "-m", "service"],
+        ports={"SERVICE_PORT": port},
+        ready=partial(answers, f"http://{HOST}:{port}/readyz"),
+        env={"SERVICE_HOST": HOST, "SERVICE_PORT": str(port)},
+    )
+
+
+def answers(url: str) -> str:
+    """Nothing when it answers 200, else what came instead."""
+    try:
+        status = requests.get(url, timeout=2).status_code
+    except requests.RequestException as failure:
+        return f"{url}: {type(failure).__name__}"
+    return "" if status == requests.codes.ok else f"{url} answers {status}"

@@ -1,0 +1,185 @@
+"""The whole stack: up in order, each part when the one before is ready; down in reverse."""
+
+import fcntl
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from signal import Signals
+
+from dotenv import dotenv_values
+
+from ops.settings import ROOT, Settings
+from ops.stack.broker import PLACES, POM
+from ops.stack.checks import check
+from ops.stack.files import make_secrets
+from ops.stack.interrupts import undisturbed
+from ops.stack.jars import fetch_jars, jars_folder
+from ops.stack.part import Part, parts, service
+from ops.stack.state import Identity, write_state
+from ops.stack.supervisor import StackError, Supervisor, until
+
+Step = Callable[[str], AbstractContextManager[object]]  # shows what is being done while it is being done
+
+
+def silently(_text: str) -> AbstractContextManager[object]:
+    """Show nothing."""
+    return nullcontext()
+
+
+class Stack:
+    """The parts by name, for the command line and for tests alike."""
+
+    def __init__(self, settings: Settings | None = None, step: Step = silently) -> None:
+        self.settings = settings or Settings()
+        self.step = step
+        self.supervisor = Supervisor(self.settings.run_dir, ROOT)
+        self.parts = {part.name: part for part in parts(self.settings)}
+        self.me = Identity.of(os.getpid())
+
+    def env(self) -> dict[str, str]:
+        """The environment of every process: .env, then the shell's, then the stack's own names."""
+        named = {name: value for name, value in dotenv_values(ROOT / ".env").items() if value is not None}
+        return named | dict(os.environ) | self.settings.environment()
+
+    def up(self, *, stay: bool = False) -> list[str]:
+        """Start what is missing and return its names; interrupted or failing, leave none of it behind.
+
+        With `stay` the stack outlives this process; without, it is taken for left over once we are gone.
+        """
+        self.claim()
+        missing = [part for name, part in self.parts.items() if not self.supervisor.alive(name)]
+        try:
+            if missing:
+                self.prepare(missing)
+            for part in missing:
+                with self.step(f"start {part.name}"):
+                    self.start(part.name)
+                    for name, command in part.then.items():
+                        self.run(name, command)
+            if stay:
+                self.own(None)
+        except BaseException:
+            with undisturbed():
+                self.stop_all([part.name for part in missing])
+            raise
+        return [part.name for part in missing]
+
+    def down(self) -> None:
+        """Stop everything, the last started first."""
+        self.refuse_if_used()
+        with undisturbed():
+            self.stop_all(list(self.supervisor.state().processes))
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """A stack for the time of a block: the one that is up already, or one that is gone after it."""
+        try:
+            self.up()
+            yield
+        finally:
+            if self.supervisor.state().owner == self.me:
+                self.down()
+
+    def start(self, name: str, argv: list[str] | None = None, env: dict[str, str] | None = None) -> None:
+        """Start one part, by another command if need be, and wait until it is ready."""
+        part = self.part(name)
+        part.prepare(self.run)
+        self.supervisor.spawn(name, argv or part.argv, self.env() | part.env | (env or {}))
+        self.wait(name)
+
+    def wait(self, name: str) -> None:
+        """Until it is ready; what died or takes too long is told with the end of its log."""
+        seen = ["nothing"]
+
+        def settled() -> bool:
+            alive = self.supervisor.alive(name)
+            seen[0] = self.part(name).ready() if alive else "it has ended"
+            return not alive or not seen[0]
+
+        in_time = until(settled, self.settings.start_timeout_seconds)
+        if seen[0]:
+            late = "" if in_time else f" within {self.settings.start_timeout_seconds:g} s"
+            raise StackError(f"{name} did not become ready{late}: {seen[0]}{self.supervisor.tail(name)}")
+
+    def stop(self, name: str, number: Signals | None = None) -> None:
+        """Stop one part; another signal than its usual one if need be (postgres: SIGQUIT is immediate)."""
+        part = self.part(name)
+        self.supervisor.stop(name, number or part.stop_signal, part.grace)
+
+    def kill(self, name: str, number: Signals = Signals.SIGKILL) -> None:
+        """What a crash does; also SIGSTOP and SIGCONT."""
+        self.supervisor.send(name, number)
+
+    def restart(self, name: str) -> None:
+        """Stop and start."""
+        self.stop(name)
+        self.start(name)
+
+    def ready(self, name: str) -> str:
+        """Nothing when the part is ready, else why it is not."""
+        return self.part(name).ready() if self.supervisor.alive(name) else "not running"
+
+    def log(self, name: str) -> Path:
+        """Where the output of a part goes."""
+        return self.supervisor.log(name)
+
+    def run(self, name: str, argv: list[str]) -> None:
+        """One command to its end, in the stack's environment."""
+        self.supervisor.run(name, argv, self.env())
+
+    def part(self, name: str) -> Part:
+        """A part by its name; service processes beyond the configured ones too."""
+        number = name.removeprefix("service-")
+        return self.parts.get(name) or service(self.settings, int(number))
+
+    def prepare(self, missing: list[Part]) -> None:
+        """Look whether it can work at all, then make what every part needs."""
+        check(self.settings, missing)
+        make_secrets(self.settings)
+        for pom, places in ((POM, PLACES), (ROOT / "spark" / "pom.xml", {})):
+            if not jars_folder(self.settings.jars, pom).exists():
+                with self.step(f"fetch the jars of {pom.relative_to(ROOT)}, this once"):
+                    fetch_jars(self.run, self.settings.jars, pom, places)
+        exports = (
+            f"export {name}={shlex.quote(value)}\n" for name, value in self.settings.environment().items()
+        )
+        (self.settings.run_dir / "env").write_text("".join(exports))
+
+    def claim(self) -> None:
+        """Make the stack ours if nothing of it runs; what a killed run left over is stopped first."""
+        self.settings.run_dir.mkdir(parents=True, exist_ok=True)
+        with (self.settings.run_dir / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.refuse_if_used()
+            state = self.supervisor.state()
+            if state.owner not in (None, self.me):
+                with self.step("stop what a killed run left over"):
+                    self.stop_all(list(state.processes))
+            if not any(identity.alive() for identity in self.supervisor.state().processes.values()):
+                self.own(self.me)
+
+    def own(self, owner: Identity | None) -> None:
+        """Write down who will stop the stack."""
+        write_state(self.supervisor.file, self.supervisor.state().model_copy(update={"owner": owner}))
+
+    def refuse_if_used(self) -> None:
+        """A stack that another command has started for itself is that command's."""
+        owner = self.supervisor.state().owner
+        if owner and owner != self.me and owner.alive():
+            raise StackError(
+                f"the stack in {self.settings.run_dir} belongs to a command that still runs "
+                f"(pid {owner.pid}): wait for it, or press Ctrl-C there"
+            )
+
+    def stop_all(self, names: list[str]) -> None:
+        """The one-shots and the last started first; nobody owns what is no more."""
+        order = list(self.parts)
+        for name in sorted(names, key=lambda n: order.index(n) if n in order else len(order), reverse=True):
+            if self.supervisor.identity(name):
+                with self.step(f"stop {name}"):
+                    stop_signal = self.parts[name].stop_signal if name in self.parts else Signals.SIGTERM
+                    self.supervisor.stop(name, stop_signal, grace=20)
+        if not self.supervisor.state().processes:
+            self.own(None)

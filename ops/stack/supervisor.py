@@ -1,0 +1,156 @@
+"""Starts and stops processes so that none of them is ever forgotten, whenever this one is interrupted."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+
+from ops.stack.interrupts import hear_interrupts, undisturbed
+from ops.stack.state import Identity, State, read_state, write_state
+
+POLL_SECONDS = 0.05
+KILL_SECONDS = 5  # what SIGKILL needs; more means the kernel is stuck
+LOG_LIMIT = 16 * 1024 * 1024  # a log that has grown beyond this is put aside at the next start
+STARTED = "=== started "
+
+
+class StackError(Exception):
+    """Why the stack cannot do what was asked, and the way out."""
+
+
+class Supervisor:
+    """Processes by name: each in its own group, with its own log, and in the state file while it lives."""
+
+    def __init__(self, run_dir: Path, directory: Path) -> None:
+        self.file = run_dir / "processes.json"
+        self.logs = run_dir / "log"
+        self.directory = directory
+        self.children: dict[str, subprocess.Popen[bytes]] = {}
+        hear_interrupts()
+
+    def spawn(self, name: str, argv: list[str], env: Mapping[str, str], *, piped: bool = False) -> None:
+        """Start it and write it down, as one step that a signal cannot part."""
+        self.logs.mkdir(parents=True, exist_ok=True)
+        with self.open_log(name, argv) as log, undisturbed():
+            child = subprocess.Popen(
+                argv,
+                cwd=self.directory,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if piped else log,
+                stderr=None if piped else log,
+                start_new_session=True,
+            )
+            self.children[name] = child
+            self.record(name, Identity.of(child.pid))
+
+    def run(self, name: str, argv: list[str], env: Mapping[str, str], timeout: float = 600) -> None:
+        """Run it to its end, which must be a good one."""
+        try:
+            self.spawn(name, argv, env)
+            code = self.children[name].wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise StackError(f"{name} took longer than {timeout:g} s{self.tail(name)}") from None
+        finally:
+            self.stop(name)
+        if code:
+            raise StackError(f"{name} ended with code {code}{self.tail(name)}")
+
+    def pass_through(
+        self, name: str, argv: list[str], env: Mapping[str, str], say: Callable[[str], None]
+    ) -> int:
+        """Run it to its end, hand on each line that it prints, and return its exit code."""
+        try:
+            self.spawn(name, argv, env, piped=True)
+            child = self.children[name]
+            for line in child.stdout or []:
+                say(line.decode(errors="replace").rstrip("\n"))
+            return child.wait()
+        finally:
+            self.stop(name)
+
+    def state(self) -> State:
+        """What the state file says."""
+        return read_state(self.file)
+
+    def identity(self, name: str) -> Identity | None:
+        """Which process was last started under this name and not stopped since."""
+        return self.state().processes.get(name)
+
+    def alive(self, name: str) -> bool:
+        """Whether that process still runs."""
+        identity = self.identity(name)
+        return identity is not None and identity.alive()
+
+    def send(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to the whole group; after SIGKILL, wait until nothing of it is left."""
+        identity = self.identity(name)
+        if identity and identity.group():
+            os.killpg(identity.pid, number)
+        if identity and number == signal.SIGKILL:
+            until(lambda: not identity.group(), KILL_SECONDS)
+            self.reap(name)
+
+    def stop(self, name: str, number: signal.Signals = signal.SIGTERM, grace: float = 10) -> None:
+        """Ask the process to end, and kill what is left of its group after the grace."""
+        identity = self.identity(name)
+        if identity is None:
+            return
+        with undisturbed():
+            with suppress(ProcessLookupError):
+                (os.kill if identity.alive() else os.killpg)(identity.pid, number)
+                if not until(lambda: not identity.group(), grace):
+                    os.killpg(identity.pid, signal.SIGKILL)
+            until(lambda: not identity.group(), KILL_SECONDS)
+            self.reap(name)
+            self.record(name, None)
+
+    def record(self, name: str, identity: Identity | None) -> None:
+        """Keep the state file true."""
+        state = self.state()
+        state.processes.pop(name, None)
+        if identity:
+            state.processes[name] = identity
+        write_state(self.file, state)
+
+    def reap(self, name: str) -> None:
+        """Take leave of a child that has ended."""
+        child = self.children.pop(name, None)
+        if child:
+            child.wait()
+            if child.stdout:
+                child.stdout.close()
+
+    def log(self, name: str) -> Path:
+        """Where its output goes."""
+        return self.logs / f"{name}.log"
+
+    def open_log(self, name: str, argv: list[str]) -> IO[bytes]:
+        """The log of this name, with a line that says what is started now."""
+        file = self.log(name)
+        if file.exists() and file.stat().st_size > LOG_LIMIT:
+            file.replace(file.with_suffix(".log.old"))
+        log = file.open("ab", buffering=0)
+        log.write(f"{STARTED}{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {Path(argv[0]).name}\n".encode())
+        return log
+
+    def tail(self, name: str, lines: int = 15) -> str:
+        """The end of its log since its last start, made to follow a sentence."""
+        text = self.log(name).read_text(errors="replace").rpartition(STARTED)[2].splitlines()[1:]
+        said = "".join(f"\n  {line}" for line in text[-lines:])
+        return f"; {self.log(name)} ends with:{said}" if said else f"; {self.log(name)} is empty"
+
+
+def until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Wait for a condition, and say whether it came true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
