@@ -6,14 +6,15 @@ from typing import TypeVar
 from service.outage import RefusedError
 
 Part = TypeVar("Part")
+Key = TypeVar("Key")
 Known = TypeVar("Known")
 
 
 def halving(
     parts: Sequence[Part],
-    step: Callable[[Sequence[Part]], dict[str, Known]],
-    alone: Callable[[Part, RefusedError], dict[str, Known]],
-) -> dict[str, Known]:
+    step: Callable[[Sequence[Part]], dict[Key, Known]],
+    alone: Callable[[Part, RefusedError], dict[Key, Known]],
+) -> dict[Key, Known]:
     """The step on all parts; if it refuses them, on each half in turn, until the bad part stands alone."""
     try:
         return step(parts)

@@ -41,7 +41,7 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
         if entries:
             answers = halving(entries, steps.post, lambda e, refusal: {e.body["message_id"]: str(refusal)})
             steps.mark(answers)
-        report(wave, known, conflicts, answers)
+        report(wave, known, handled, conflicts, answers)
     steps.commit(records)
 
 

@@ -14,17 +14,19 @@ log = structlog.get_logger()
 
 
 def report(
-    wave: Sequence[Item], known: dict[str, Handled], conflicts: Sequence[DeadLetter], answers: Answers
+    wave: Sequence[Item],
+    known: dict[str, Handled],
+    handled: Sequence[Message],
+    conflicts: Sequence[DeadLetter],
+    answers: Answers,
 ) -> None:
     """Once for each wave, after everything in it is safe."""
     refused = [i for i in wave if isinstance(i, Message) and i.message_id not in known]
-    buried = [DeadLetter(m.record, "invalid", "refused by the database") for m in refused]
+    buried = [DeadLetter(message.record, "invalid", "refused by the database") for message in refused]
     for letter in [*(i for i in wave if isinstance(i, DeadLetter)), *conflicts, *buried]:
         metrics.DEAD_LETTERS.labels(letter.kind).inc()
         log.warning("dead_letter", kind=letter.kind, reason=letter.reason, **place(letter))
-    conflicting = {letter.record for letter in conflicts}
-    messages = [i for i in wave if isinstance(i, Message) and i.message_id in known]
-    count([m for m in messages if m.record not in conflicting], known)
+    count(handled, known)
     for message_id, error in answers.items():
         (metrics.AUDIT_ERRORS if error else metrics.AUDITED).inc()
         if error:

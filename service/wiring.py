@@ -46,6 +46,5 @@ def serve(settings: Settings, engine: Engine, consumer: OrderConsumer) -> None:
         return "" if is_reachable(engine) else "the database does not answer"
 
     alive_seconds = settings.max_poll_interval_ms / 1000
-    serve_health(
-        settings.service_host, settings.service_port, lambda: silence() < alive_seconds, why_not_ready
-    )
+    address = (settings.service_host, settings.service_port)
+    serve_health(address, lambda: silence() < alive_seconds, why_not_ready)

@@ -1,0 +1,1 @@
+"""Tests: unit (no process), integration, spark and e2e (the embedded stack)."""

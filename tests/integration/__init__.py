@@ -1,0 +1,1 @@
+"""Tests of single parts against the real thing that they talk to."""

@@ -1,0 +1,1 @@
+"""Tests without a process, under five seconds in all."""

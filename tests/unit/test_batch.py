@@ -1,0 +1,83 @@
+"""Waves, halving, and what a dead letter keeps."""
+
+from base64 import b64decode
+from collections.abc import Sequence
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.batch import waves
+from service.dead_letter import DeadLetter, payload
+from service.halving import halving
+from service.message import Message
+from service.outage import RefusedError
+from tests.builders import record, value
+
+
+def ids(wave: Sequence[object]) -> list[str]:
+    """The message ids of a wave."""
+    return [item.message_id for item in wave if isinstance(item, Message)]
+
+
+def test_repeats_in_a_batch_are_folded() -> None:
+    """The same message three times in one batch is one message."""
+    [wave] = waves([record("m-1"), record("m-1"), record("m-2"), record("m-1")])
+    assert ids(wave) == ["m-1", "m-2"]
+
+
+def test_another_value_goes_into_the_next_wave() -> None:
+    """The same id with other values is judged one value at a time, each after the one before is stored."""
+    found = waves([record("m-1", value(x=n)) for n in (1, 2, 1, 3)])
+    assert [ids(wave) for wave in found] == [["m-1"], ["m-1"], ["m-1"]]
+
+
+def test_a_bad_record_does_not_stop_a_good_one() -> None:
+    """Dead letters and messages stand side by side in the first wave, in the order of their offsets."""
+    [wave] = waves([record("m-1"), record("m-2", b"{"), record("m-3")])
+    assert [isinstance(item, DeadLetter) for item in wave] == [False, True, False]
+
+
+@given(st.sets(st.integers(0, 40)), st.integers(1, 41))
+def test_halving_finds_every_bad_part_and_no_good_one(bad: set[int], size: int) -> None:
+    """However the bad parts lie, each ends alone, and every good one is through once, in order."""
+    through: list[int] = []
+
+    def step(parts: Sequence[int]) -> dict[int, bool]:
+        if bad & set(parts):
+            raise RefusedError("bad")
+        through.extend(parts)
+        return dict.fromkeys(parts, True)
+
+    known = halving(range(size), step, lambda part, _: {part: False})
+    assert known == {part: part not in bad for part in range(size)}
+    assert through == [part for part in range(size) if part not in bad]
+
+
+def test_a_dead_letter_keeps_the_bytes() -> None:
+    """Key, value and headers come back byte for byte from the payload."""
+    letter = DeadLetter(record("m-1", b"\x00\xff", [("h", b"\x01"), ("h", None)]), "invalid", "value: …")
+    kept = payload(letter)
+    assert b64decode(kept["value"]) == b"\x00\xff"
+    assert b64decode(kept["key"]) == b"o-1"
+    assert [(h["name"], h["value"]) for h in kept["headers"]][1:] == [("h", "AQ=="), ("h", None)]
+
+
+def test_a_large_dead_letter_is_cut_and_measured() -> None:
+    """Of a megabyte the first 64 KiB are kept, with the whole length and hash, and of headers 16 KiB."""
+    big = bytes(range(256)) * 4096
+    headers = [(f"h{n}", b"x" * 1000) for n in range(100)]
+    kept = payload(DeadLetter(record("m-1", big, headers), "too_large", "…"))  # type: ignore[arg-type]
+    assert b64decode(kept["value"]) == big[: 64 * 1024]
+    assert kept["value_length"] == len(big)
+    assert kept["value_sha256"] == sha256(big).hexdigest()
+    assert 10 < len(kept["headers"]) < 17
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_header_name_that_postgres_cannot_hold_is_cleaned(name: str) -> None:
+    """NUL and lone surrogates in a header's name do not stop the dead letter."""
+    kept = payload(DeadLetter(record("m-1", b"{", [(name, b"v")]), "invalid", "…"))
+    assert "\0" not in kept["headers"][1]["name"]
+    kept["headers"][1]["name"].encode()

@@ -1,0 +1,163 @@
+"""The story of a batch, with steps that remember."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from service.audit_entry import Entry
+from service.dead_letter import DeadLetter
+from service.handler import Steps, handle
+from service.message import Message
+from service.outage import OutageError, RefusedError
+from service.patience import Patience
+from service.post import Answers
+from service.record import Record
+from service.store import Handled, Item
+from tests.builders import record, value
+
+
+class World:
+    """A database, a receiver and a group, as dictionaries; and the order in which they were asked."""
+
+    def __init__(self, refuse: str = "") -> None:
+        self.tracking: dict[str, Handled] = {}
+        self.letters: list[DeadLetter] = []
+        self.audit: dict[str, Entry] = {}
+        self.calls: list[str] = []
+        self.refuse = refuse  # the id of a message that the database never takes
+
+    def write(self, items: Sequence[Item]) -> dict[str, Handled]:
+        """Insert first, ask never."""
+        messages = [item for item in items if isinstance(item, Message)]
+        if self.refuse in [message.message_id for message in messages]:
+            raise RefusedError("refused by the database: 23514")
+        self.calls.append("write")
+        self.letters += [item for item in items if isinstance(item, DeadLetter)]
+        first = {
+            m.message_id: Handled(m.value_sha256, "fulfilled", audited=False, first=True)
+            for m in messages
+            if m.message_id not in self.tracking
+        }
+        before = {m.message_id: self.tracking.get(m.message_id) for m in messages}
+        self.tracking |= {key: row._replace(first=False) for key, row in first.items()}
+        return first | {key: row for key, row in before.items() if row}
+
+    def post(self, entries: Sequence[Entry]) -> Answers:
+        """One effect for each key."""
+        self.calls.append("post")
+        self.audit |= {entry.idempotency_key: entry for entry in entries}
+        return {entry.body["message_id"]: None for entry in entries}
+
+    def mark(self, answers: Answers) -> None:
+        """Remember who was audited."""
+        self.calls.append("mark")
+        self.tracking |= {key: self.tracking[key]._replace(audited=True) for key in answers}
+
+    def commit(self, _records: Sequence[Record]) -> None:
+        """Forget the batch."""
+        self.calls.append("commit")
+
+    def steps(self) -> Steps:
+        """The four steps of this world."""
+        return Steps(self.write, self.post, self.mark, self.commit)
+
+
+def test_the_steps_come_in_their_order() -> None:
+    """Commit, then POST, then mark, then the offsets: any other order can lose or double something."""
+    world = World()
+    handle([record("m-1"), record("m-2")], world.steps())
+    assert world.calls == ["write", "post", "mark", "commit"]
+
+
+def test_an_audited_redelivery_is_bypassed() -> None:
+    """A redelivery whose audit is marked is neither posted nor marked again."""
+    world = World()
+    handle([record("m-1")], world.steps())
+    world.calls.clear()
+    handle([record("m-1")], world.steps())
+    assert world.calls == ["write", "commit"]
+
+
+def test_an_unmarked_redelivery_posts_the_same_again() -> None:
+    """After a crash before the mark the same key and body are posted once more."""
+    world = World()
+    handle([record("m-1")], Steps(world.write, world.post, lambda _: None, world.commit))
+    before = dict(world.audit)
+    handle([record("m-1")], world.steps())
+    assert world.audit == before
+    assert world.calls.count("post") == 2
+
+
+def test_another_value_under_a_known_id_is_a_conflict() -> None:
+    """In one batch or in two, the second value is a dead letter, and never a second message."""
+    world = World()
+    handle([record("m-1"), record("m-1", value(x=2))], world.steps())
+    handle([record("m-1", value(x=3))], world.steps())
+    assert [letter.kind for letter in world.letters] == ["conflict", "conflict"]
+    assert len(world.audit) == 1
+
+
+def test_a_conflict_does_not_hide_a_redelivery_in_the_same_batch() -> None:
+    """A stored message redelivered beside another value of its id is recognised whichever comes first."""
+    world = World()
+    handle([record("m-1")], world.steps())
+    handle([record("m-1", value(x=2)), record("m-1")], world.steps())
+    assert [letter.record.value for letter in world.letters] == [value(x=2)]
+
+
+def test_a_message_that_the_database_refuses_is_buried_alone() -> None:
+    """One refused message becomes a dead letter; the other hundred are fulfilled."""
+    world = World(refuse="m-50")
+    handle([record(f"m-{n}") for n in range(101)], world.steps())
+    assert [letter.record.headers for letter in world.letters] == [[("message_id", b"m-50")]]
+    assert len(world.audit) == 100
+    assert world.calls[-1] == "commit"
+
+
+def test_an_entry_that_the_receiver_refuses_is_marked_with_its_reason() -> None:
+    """A whole request that is refused is halved until the bad entry stands alone; the offset moves on."""
+    world = World()
+    marked: Answers = {}
+
+    def post(entries: Sequence[Entry]) -> Answers:
+        if any(entry.body["message_id"] == "m-3" for entry in entries):
+            raise RefusedError("413 too large")
+        return world.post(entries)
+
+    handle([record(f"m-{n}") for n in range(8)], Steps(world.write, post, marked.update, world.commit))
+    assert {key: error for key, error in marked.items() if error} == {"m-3": "413 too large"}
+    assert len(marked) == 8
+
+
+@pytest.mark.parametrize("step", ["write", "post", "mark", "commit"])
+def test_an_outage_is_waited_out_at_every_step(step: str) -> None:
+    """A step that fails three times and then works leaves exactly one effect, and no dead letter."""
+    world, waits = World(), list[float]()
+    patience = Patience(waits.append, first_seconds=0.1, cap_seconds=5)
+    failures = [OutageError("down")] * 3
+
+    def failing(real: Callable[..., object]) -> Callable[..., object]:
+        def flaky(*given: object) -> object:
+            if failures:
+                raise failures.pop()
+            return real(*given)
+
+        return patience.around(step, flaky)
+
+    steps = {name: getattr(world, name) for name in ("write", "post", "mark", "commit")}
+    handle([record("m-1")], Steps(**steps | {step: failing(steps[step])}))
+    assert world.calls == ["write", "post", "mark", "commit"]
+    assert not world.letters
+    assert len(waits) == 3
+
+
+def test_the_other_side_says_when_to_come_back() -> None:
+    """Retry-After counts before our own back-off, up to a minute."""
+    waits: list[float] = []
+    patience = Patience(waits.append, first_seconds=0.1, cap_seconds=5)
+    for attempt, outage in enumerate(
+        [OutageError("429", 7.0), OutageError("429", 7000.0), OutageError("503")]
+    ):
+        patience.wait("post", attempt, outage)
+    assert waits[:2] == [7.0, 60.0]
+    assert waits[2] <= 0.4
