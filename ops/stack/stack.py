@@ -3,6 +3,8 @@
 import fcntl
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -129,6 +131,11 @@ class Stack:
         """One command to its end, in the stack's environment."""
         self.supervisor.run(name, argv, self.env())
 
+    def pass_through(self, module: list[str], say: Callable[[str], object]) -> int:
+        """One of the project's own jobs, its output handed on line by line; its exit code."""
+        name = f"{module[0]}@{os.getpid()}"  # several may run at once
+        return self.supervisor.pass_through(name, [sys.executable, "-m", *module], self.env(), say)
+
     def part(self, name: str) -> Part:
         """A part by its name; service processes beyond the configured ones too."""
         number = name.removeprefix("service-")
@@ -183,3 +190,8 @@ class Stack:
                     self.supervisor.stop(name, stop_signal, grace=20)
         if not self.supervisor.state().processes:
             self.own(None)
+
+    def remove_data(self) -> None:
+        """Everything but the jars and the logs; only of a stack that is down."""
+        for name in ("data", "delta", "ledger", "secrets"):
+            shutil.rmtree(self.settings.run_dir / name, ignore_errors=True)

@@ -43,7 +43,7 @@ class Supervisor:
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE if piped else log,
-                stderr=None if piped else log,
+                stderr=log,
                 start_new_session=True,
             )
             self.children[name] = child
@@ -62,17 +62,20 @@ class Supervisor:
             raise StackError(f"{name} ended with code {code}{self.tail(name)}")
 
     def pass_through(
-        self, name: str, argv: list[str], env: Mapping[str, str], say: Callable[[str], None]
+        self, name: str, argv: list[str], env: Mapping[str, str], say: Callable[[str], object]
     ) -> int:
-        """Run it to its end, hand on each line that it prints, and return its exit code."""
+        """Run it to its end and hand on what it prints; 0 and 1 are answers, more is a failure."""
         try:
             self.spawn(name, argv, env, piped=True)
             child = self.children[name]
             for line in child.stdout or []:
                 say(line.decode(errors="replace").rstrip("\n"))
-            return child.wait()
+            code = child.wait()
         finally:
             self.stop(name)
+        if code not in (0, 1):
+            raise StackError(f"{name} ended with code {code}{self.tail(name)}")
+        return code
 
     def state(self) -> State:
         """What the state file says."""
@@ -127,8 +130,8 @@ class Supervisor:
                 child.stdout.close()
 
     def log(self, name: str) -> Path:
-        """Where its output goes."""
-        return self.logs / f"{name}.log"
+        """Where its output goes; what may run several times at once has an @ in its name, and one log."""
+        return self.logs / f"{name.partition('@')[0]}.log"
 
     def open_log(self, name: str, argv: list[str]) -> IO[bytes]:
         """The log of this name, with a line that says what is started now."""
