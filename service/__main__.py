@@ -3,16 +3,20 @@
 import signal
 import sys
 import threading
+from collections.abc import Callable
+
+from sqlalchemy import Engine
 
 from service.consumer import OffsetsGoneError, OrderConsumer
+from service.handler import Steps
 from service.logs import configure_logs
 from service.loop import run
 from service.settings import Settings
 from service.wiring import engine_of, serve, wire
 
 
-def main() -> None:
-    """SIGTERM finishes the batch and leaves the group; a second signal finds nothing more to do."""
+def main(wire: Callable[[Settings, Engine, OrderConsumer], Steps] = wire) -> None:
+    """SIGTERM finishes the batch and leaves the group; other wiring is for whoever tests a crash."""
     settings = Settings()
     configure_logs(settings.log_level)
     stopping = threading.Event()

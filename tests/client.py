@@ -1,0 +1,205 @@
+"""What a user sees with psql, a Kafka client and an HTTP client, in a few words for the tests."""
+
+import os
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar, cast
+
+import psycopg
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Message as KafkaMessage
+
+Found = TypeVar("Found")
+TOPIC = "order.events"
+PRODUCER = {
+    "enable.idempotence": True,
+    "partitioner": "murmur2_random",
+    "linger.ms": 5,
+    "message.max.bytes": 1_048_588,
+}
+
+Headers = list[tuple[str, str | bytes | None]]
+
+
+class Sent(NamedTuple):
+    """One record to send: its message id in the header, the order id as its key."""
+
+    message_id: str | bytes | None
+    key: str
+    value: bytes | None
+    headers: Headers = []  # noqa: RUF012 - never changed
+
+
+class Landed(NamedTuple):
+    """One event as a consumer finds it."""
+
+    key: str
+    value: bytes
+    headers: dict[str, bytes]
+
+
+def until(look: Callable[[], Found], done: Callable[[Found], bool], seconds: float, what: str) -> Found:
+    """Look until it is done; if it never is, say what was seen last."""
+    deadline = time.monotonic() + seconds
+    while not done(found := look()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"after {seconds} s: {what}; last seen: {found!r}")
+        time.sleep(0.05)
+    return found
+
+
+def fresh(prefix: str = "t") -> str:
+    """An id that no other test uses."""
+    return f"{prefix}-{uuid.uuid4().hex[:12]}"
+
+
+def send(records: Sequence[Sent], topic: str = TOPIC) -> list[tuple[int, int]]:
+    """Send them in order, and return partition and offset of each, all acknowledged."""
+    producer = Producer(PRODUCER | {"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    places: dict[int, tuple[int, int]] = {}
+
+    def acknowledged(n: int) -> Callable[[KafkaError | None, KafkaMessage], None]:
+        def note(error: KafkaError | None, message: KafkaMessage) -> None:
+            assert error is None, error
+            places[n] = (message.partition() or 0, message.offset() or 0)
+
+        return note
+
+    for n, record in enumerate(records):
+        own = [] if record.message_id is None else [("message_id", record.message_id)]
+        headers = [*own, *record.headers]
+        producer.produce(topic, record.value, record.key, headers=headers, on_delivery=acknowledged(n))
+        producer.poll(0)
+    assert producer.flush(30) == 0
+    return [places[n] for n in range(len(records))]
+
+
+def query(sql: str, *parameters: Any, database: str = "fulfillment", role: str = "reconciler") -> list[Any]:
+    """Rows of one statement, as a role that may read."""
+    with connect(database, role) as connection:
+        return connection.execute(sql.encode(), parameters).fetchall()
+
+
+def connect(database: str = "fulfillment", role: str = "reconciler") -> psycopg.Connection[Any]:
+    """A connection as this role; its password comes from PGPASSFILE."""
+    url = os.environ["DATABASE_URL"].replace("app@", f"{role}@").replace("/fulfillment", f"/{database}")
+    return psycopg.connect(url, autocommit=True)
+
+
+def committed(group: str = "fulfillment", topic: str = TOPIC) -> dict[int, int]:
+    """How far the group has come, by partition."""
+    with reader(group) as consumer:
+        found = consumer.committed([TopicPartition(topic, n) for n in range(3)], timeout=10)
+    return {part.partition: max(0, part.offset) for part in found}
+
+
+def ends(topic: str = TOPIC) -> dict[int, int]:
+    """The end of each partition."""
+    with reader() as consumer:
+        return {
+            n: (consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=10) or (0, 0))[1]
+            for n in range(3)
+        }
+
+
+def until_handled(seconds: float = 60, group: str = "fulfillment") -> None:
+    """Wait until the group has committed everything that is on the order topic."""
+    until(
+        lambda: (committed(group), ends()),
+        lambda seen: seen[0] == seen[1],
+        seconds,
+        "the group has not committed up to the end of order.events",
+    )
+
+
+def events(topic: str, wanted: Callable[[Landed], bool], since: dict[int, int] | None = None) -> list[Landed]:
+    """The events of a topic, from these offsets to its end of now, that are wanted."""
+    found: list[Landed] = []
+    with reader() as consumer:
+        until_offset = ends(topic)
+        start = since or {}
+        parts = [
+            TopicPartition(topic, n, start.get(n, 0)) for n in range(3) if until_offset[n] > start.get(n, 0)
+        ]
+        consumer.assign(parts)
+        left = {part.partition for part in parts}
+        while left:
+            message = consumer.poll(10)
+            assert message is not None, (
+                f"{topic}: nothing more within 10 s, partitions {left} not at their end"
+            )
+            assert message.error() is None, message.error()
+            event = landed(message)
+            if wanted(event):
+                found.append(event)
+            if (message.offset() or 0) + 1 >= until_offset[message.partition() or 0]:
+                left.discard(message.partition() or 0)
+    return found
+
+
+def landed(message: KafkaMessage) -> Landed:
+    """The record as text and bytes."""
+    headers = dict(cast("list[tuple[str, bytes]]", message.headers() or []))
+    return Landed((message.key() or b"").decode(), message.value() or b"", headers)
+
+
+def until_published(
+    topic: str, wanted: Callable[[Landed], bool], count: int, seconds: float = 30
+) -> list[Landed]:
+    """Wait until so many wanted events are on the topic."""
+    return until(
+        lambda: events(topic, wanted),
+        lambda found: len(found) >= count,
+        seconds,
+        f"{count} events on {topic}",
+    )
+
+
+def counts(ids: Sequence[str]) -> dict[str, Counter[str]]:
+    """How often each message id stands in tracking, fulfillment, outbox and audit."""
+    wanted = list(ids)
+    of = {
+        "tracking": query("select message_id from tracking where message_id = any(%s)", wanted),
+        "fulfillment": query("select message_id from fulfillment where message_id = any(%s)", wanted),
+        "outbox": query(
+            "select payload->>'message_id' from outbox where payload->>'message_id' = any(%s)", wanted
+        ),
+        "audit_entry": query(
+            "select message_id from audit_entry where message_id = any(%s)", wanted, database="audit"
+        ),
+        "audit_outbox": query(
+            "select payload->>'message_id' from outbox where payload->>'message_id' = any(%s)",
+            wanted,
+            database="audit",
+        ),
+    }
+    return {table: Counter(row[0] for row in rows) for table, rows in of.items()}
+
+
+def exactly_one(ids: Sequence[str]) -> None:
+    """Every message has one row in every table: nothing lost, nothing doubled."""
+    for table, counted in counts(ids).items():
+        wrong = {key: counted[key] for key in ids if counted[key] != 1}
+        assert not wrong, (
+            f"{table}: {len(wrong)} of {len(ids)} are not there once: {dict(list(wrong.items())[:5])}"
+        )
+
+
+@contextmanager
+def reader(group: str = "tests") -> Iterator[Consumer]:
+    """A consumer that is closed after use."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"],
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    try:
+        yield consumer
+    finally:
+        consumer.close()

@@ -1,0 +1,40 @@
+"""The control: the service without its tracking, so that every delivery is a first one."""
+
+from collections.abc import Sequence
+from uuid import uuid4
+
+from sqlalchemy import Engine, text
+
+from service.__main__ import main
+from service.consumer import OrderConsumer
+from service.handler import Steps
+from service.message import Message
+from service.settings import Settings
+from service.store import Handled, Item
+from service.wiring import wire
+
+PUBLISH = text("""
+    insert into outbox (event_id, aggregate_type, aggregate_id, event_type, traceparent, payload)
+    select :event_id, aggregate_type, aggregate_id, event_type, traceparent, payload
+    from outbox where payload->>'message_id' = :message_id limit 1
+""")
+
+
+def untracked(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
+    """The real steps, but a message that was handled before is published once more."""
+    real = wire(settings, engine, consumer)
+
+    def write(items: Sequence[Item]) -> dict[str, Handled]:
+        known = real.write(items)
+        repeated = [i for i in items if isinstance(i, Message) and not known[i.message_id].first]
+        with engine.connect() as connection:
+            for message in repeated:
+                event = {"event_id": str(uuid4()), "message_id": message.message_id}
+                connection.execute(PUBLISH, event)
+        return known
+
+    return Steps(write, real.post, real.mark, real.commit)
+
+
+if __name__ == "__main__":
+    main(untracked)
