@@ -1,10 +1,12 @@
 """The idempotent POST: many entries in one request, each under its own key, repeated until answered."""
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import requests
+from urllib3.exceptions import HTTPError
 
 from service.audit_entry import Entry
 from service.outage import OutageError, RefusedError
@@ -50,15 +52,25 @@ def send(
     """One request; a lost, endless or unreadable answer is an outage, because its effect is unknown."""
     body = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
     headers = {"Content-Type": "application/json"}
+    deadline = time.monotonic() + timeout
     try:
         with http.post(
             url, body, headers=headers, timeout=timeout, allow_redirects=False, stream=True
         ) as answer:
-            content = answer.raw.read(ANSWER_LIMIT, decode_content=True)
-            parsed = json.loads(content) if content else {}
-    except (requests.RequestException, OSError, ValueError) as error:
+            parsed = json.loads(read(answer, deadline) or b"{}")
+    except (requests.RequestException, HTTPError, OSError, ValueError) as error:
         raise OutageError(f"audit receiver: {type(error).__name__}") from error
     return answer.status_code, seconds(answer.headers.get("Retry-After")), parsed
+
+
+def read(answer: requests.Response, deadline: float) -> bytes:
+    """The whole answer, unless it is endless or trickles past the deadline."""
+    content = b""
+    while chunk := answer.raw.read1(65536, decode_content=True):
+        content += chunk
+        if len(content) > ANSWER_LIMIT or time.monotonic() > deadline:
+            raise OutageError(f"audit receiver: no end after {len(content)} bytes")
+    return content
 
 
 def seconds(retry_after: str | None) -> float | None:

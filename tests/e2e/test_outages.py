@@ -1,0 +1,172 @@
+"""Parts that go away under load and come back: nothing lost, nothing doubled, nobody called."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from signal import Signals
+from typing import Any
+
+import pytest
+import requests
+
+from ops.stack.stack import Stack
+from tests.builders import value
+from tests.client import Sent, exactly_one, fresh, query, send, until, until_handled, until_published
+from tests.e2e.front import Front
+
+ORDERS = 2_000
+
+
+def orders(count: int = ORDERS) -> list[str]:
+    """Send so many good orders, and return their message ids."""
+    prefix = fresh("out")
+    ids = [f"{prefix}-{n}" for n in range(count)]
+    send([Sent(i, i, value(i)) for i in ids])
+    return ids
+
+
+@contextmanager
+def load(bursts: int = 100, each: int = 20) -> Iterator[list[str]]:
+    """Orders that keep coming, in another thread, while the block does its harm."""
+    sent: list[str] = []
+    done = threading.Event()
+
+    def keep_sending() -> None:
+        for _ in range(bursts):
+            sent.extend(orders(each))
+            if done.is_set():
+                return
+
+    thread = threading.Thread(target=keep_sending)
+    thread.start()
+    try:
+        until(lambda: len(sent), lambda count: count > each, 30, "no order was sent")
+        yield sent
+    finally:
+        done.set()
+        thread.join()
+
+
+def assert_all_published(ids: list[str]) -> None:
+    """Every one of these messages has its event, and every copy of it has the same bytes."""
+    wanted = set(ids)
+
+    def about(event: Any) -> bool:
+        return json.loads(event.value).get("message_id") in wanted
+
+    found = until_published("fulfillment.events", about, len(ids))
+    values: dict[str, set[bytes]] = {}
+    for event in found:
+        values.setdefault(json.loads(event.value)["message_id"], set()).add(event.value)
+    assert values.keys() == wanted
+    assert all(len(different) == 1 for different in values.values())
+
+
+def test_connect_killed_and_started_again_misses_no_event(stack: Stack) -> None:
+    """Connect killed (-9) under load goes on where its slot stands: every event is on the topic."""
+    with load() as ids:
+        stack.kill("connect")
+        orders(50)
+        stack.stop("connect")
+        stack.start("connect")
+        for name, command in stack.part("connect").then.items():
+            stack.run(name, command)
+    until_handled()
+    exactly_one(ids)
+    assert_all_published(ids)
+
+
+def test_postgres_stopped_at_once_makes_no_dead_letter(stack: Stack) -> None:
+    """Postgres stopped without a checkpoint under load: batches are retried whole, none is lost or buried."""
+    [(before,)] = query("select count(*) from dead_letter")
+    with load() as sent:
+        stack.stop("postgres", Signals.SIGQUIT)
+        while_away = orders(500)
+        stack.start("postgres")
+    until_handled()
+    ids = sent + while_away
+    exactly_one(ids)
+    assert query("select count(*) from dead_letter") == [(before,)]
+    assert_all_published(ids)
+
+
+def test_an_outage_does_not_cost_the_partitions(stack: Stack) -> None:
+    """With Postgres away the service keeps polling: it stays ready to go on, and no rebalance happens."""
+    orders(10)
+    until_handled()
+    changes = stack.log("service").read_text().count('"event": "revoked"')
+    stack.stop("postgres", Signals.SIGINT)
+    ids = orders(50)
+    wait_for_metric(stack, "retries_total", 5)
+    answer = requests.get(f"{stack.env()['SERVICE_URL']}/readyz", timeout=10)
+    assert (answer.status_code, answer.text) == (503, "the database does not answer\n")
+    assert requests.get(f"{stack.env()['SERVICE_URL']}/livez", timeout=10).ok
+    stack.start("postgres")
+    until_handled()
+    exactly_one(ids)
+    assert stack.log("service").read_text().count('"event": "revoked"') == changes
+
+
+def test_the_audit_receiver_away_for_twenty_seconds_loses_nothing(stack: Stack) -> None:
+    """With the receiver down nothing is skipped: when it is back, every entry is posted, each once."""
+    stack.stop("audit")
+    down = time.monotonic()
+    ids = orders(300)
+    until(
+        lambda: query("select count(*) from tracking where message_id = any(%s)", ids),
+        lambda rows: rows == [(300,)],
+        20,
+        "the orders were not written while the receiver was down",
+    )
+    until(lambda: time.monotonic() - down, lambda gone: gone > 20, 30, "twenty seconds never passed")
+    assert query("select count(*) from tracking where message_id = any(%s) and audited_at is null", ids) == [
+        (300,)
+    ]
+    stack.start("audit")
+    until_handled()
+    exactly_one(ids)
+
+
+@pytest.mark.parametrize("fault", ["503", "429", "lost answer", "garbage", "endless", "redirect"])
+def test_a_receiver_that_fails_and_recovers_has_one_effect(stack: Stack, fault: str) -> None:
+    """Whatever the receiver answers instead of an answer, the same keys are posted until it gives one."""
+    with Front(stack.env()["AUDIT_URL"], fault, times=3) as front:
+        stack.stop("service")
+        stack.start("service", env={"AUDIT_URL": front.url, "AUDIT_TIMEOUT_SECONDS": "2"})
+        try:
+            ids = orders(100)
+            until_handled()
+        finally:
+            stack.stop("service")
+            stack.start("service")
+    exactly_one(ids)
+    assert front.failed == 3
+    assert not query("select 1 from tracking where message_id = any(%s) and audited_at is null", ids)
+
+
+def test_an_entry_that_is_refused_for_good_does_not_block(stack: Stack) -> None:
+    """An item that the receiver refuses is stored as audit_error, and the others are audited."""
+    with Front(stack.env()["AUDIT_URL"], "refuse one", times=1) as front:
+        stack.stop("service")
+        stack.start("service", env={"AUDIT_URL": front.url})
+        try:
+            ids = orders(100)
+            until_handled()
+        finally:
+            stack.stop("service")
+            stack.start("service")
+    errors = query("select audit_error from tracking where message_id = any(%s) and audited_at is null", ids)
+    assert errors == [("422 Idempotency-Key: already used with another body",)]
+
+
+def wait_for_metric(stack: Stack, name: str, least: float) -> None:
+    """Until the sum of a metric of the service is at least this."""
+    url = f"{stack.env()['SERVICE_URL']}/metrics"
+
+    def total() -> float:
+        lines = requests.get(url, timeout=10).text.splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+    until(total, lambda seen: seen >= least, 30, f"{name} did not reach {least}")
