@@ -1,33 +1,69 @@
-"""The embedded stack, started once for every test that needs it, and reused when it is up already."""
+"""The embedded stack, started once for all tests that need it, and a second one for those that spoil it.
+
+What the tests leave on the first must reconcile: nothing lost, nothing doubled, whatever they did to it.
+A stack that is up already (RUN_DIR=.run/test) is used as it is, and left running.
+"""
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from ops.settings import ROOT, Settings
 from ops.stack.stack import Stack
 
-PORTS = int(os.environ.get("TEST_PORTS", "15500"))  # the first of a hundred ports for the tests' own stack
+PORTS = int(os.environ.get("TEST_PORTS", "15500"))  # the first of two hundred ports for the tests' own
 
 
-@pytest.fixture(scope="session")
-def stack() -> Iterator[Stack]:
-    """Real Postgres, Kafka, Connect, audit receiver and service, in a folder and on ports of their own."""
+@contextmanager
+def running(name: str, ports: int) -> Iterator[Stack]:
+    """A stack in a folder and on ports of its own."""
     settings = Settings(
-        run_dir=ROOT / ".run" / "test",
+        run_dir=ROOT / ".run" / name,
         jars_dir=ROOT / ".run" / "jars",
-        postgres_port=PORTS + 32,
-        kafka_port=PORTS + 92,
-        kafka_controller_port=PORTS + 93,
-        connect_port=PORTS + 83,
-        audit_port=PORTS + 81,
-        service_port=PORTS + 10,
+        postgres_port=ports + 32,
+        kafka_port=ports + 92,
+        kafka_controller_port=ports + 93,
+        connect_port=ports + 83,
+        audit_port=ports + 81,
+        service_port=ports + 10,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SESSION_TIMEOUT_MS", "6000")  # the broker's least: a killed worker is missed sooner
-        found = Stack(settings)
-        with found.running():
-            for name, value in settings.environment().items():
-                patch.setenv(name, value)
-            yield found
+        stack = Stack(settings)
+        with stack.running():
+            yield stack
+
+
+@pytest.fixture(scope="session")
+def clean_stack() -> Iterator[Stack]:
+    """Real Postgres, Kafka, Connect, audit receiver and service."""
+    with running("test", PORTS) as stack:
+        yield stack
+
+
+@pytest.fixture(scope="session")
+def spoiled_stack() -> Iterator[Stack]:
+    """The same once more, for controls and planted defects."""
+    with running("test-spoiled", PORTS + 100) as stack:
+        yield stack
+
+
+@pytest.fixture
+def stack(clean_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The stack that must reconcile in the end, with its addresses in the environment."""
+    return within(clean_stack, monkeypatch)
+
+
+@pytest.fixture
+def spoiled(spoiled_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The stack that need not, with its addresses in the environment."""
+    return within(spoiled_stack, monkeypatch)
+
+
+def within(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The stack, where the tests' own clients find it."""
+    for name, value in stack.settings.environment().items():
+        monkeypatch.setenv(name, value)
+    return stack

@@ -4,7 +4,7 @@ from alembic import op
 
 from migrations.outbox import DROP_OUTBOX, create_outbox, grant_connect, revoke_connect
 
-revision = "fulfillment-0001"
+revision = "0001"
 down_revision = None
 
 TABLES = """

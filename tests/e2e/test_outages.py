@@ -146,17 +146,17 @@ def test_a_receiver_that_fails_and_recovers_has_one_effect(stack: Stack, fault: 
     assert not query("select 1 from tracking where message_id = any(%s) and audited_at is null", ids)
 
 
-def test_an_entry_that_is_refused_for_good_does_not_block(stack: Stack) -> None:
+def test_an_entry_that_is_refused_for_good_does_not_block(spoiled: Stack) -> None:
     """An item that the receiver refuses is stored as audit_error, and the others are audited."""
-    with Front(stack.env()["AUDIT_URL"], "refuse one", times=1) as front:
-        stack.stop("service")
-        stack.start("service", env={"AUDIT_URL": front.url})
+    with Front(spoiled.env()["AUDIT_URL"], "refuse one", times=1) as front:
+        spoiled.stop("service")
+        spoiled.start("service", env={"AUDIT_URL": front.url})
         try:
             ids = orders(100)
             until_handled()
         finally:
-            stack.stop("service")
-            stack.start("service")
+            spoiled.stop("service")
+            spoiled.start("service")
     errors = query("select audit_error from tracking where message_id = any(%s) and audited_at is null", ids)
     assert errors == [("422 Idempotency-Key: already used with another body",)]
 

@@ -72,18 +72,18 @@ def test_the_same_message_three_times_is_one(stack: Stack) -> None:
     assert len(until_published("fulfillment.events", of(message_id), 1)) == 1
 
 
-def test_without_tracking_the_same_message_three_times_is_three(stack: Stack) -> None:
+def test_without_tracking_the_same_message_three_times_is_three(spoiled: Stack) -> None:
     """The control: a service that does not track publishes three events and audits three times."""
     order_id, message_id = fresh("o"), fresh("m")
-    stack.stop("service")
+    spoiled.stop("service")
     try:
-        stack.start("service", [sys.executable, "-m", "tests.e2e.untracked"])
+        spoiled.start("service", [sys.executable, "-m", "tests.e2e.untracked"])
         for _ in range(3):
             send([Sent(message_id, order_id, value(order_id))])
             until_handled()
     finally:
-        stack.stop("service")
-        stack.start("service")
+        spoiled.stop("service")
+        spoiled.start("service")
     assert len(until_published("fulfillment.events", of(message_id), 3)) == 3
 
 
