@@ -109,7 +109,10 @@ def demo(orders: Orders = 5000, seed: Seed = 1) -> None:
 
 def run_job(module: str, *options: str) -> int:
     """One of the Spark jobs, its output passed through."""
-    return make_stack().pass_through([module, *options], lambda line: print(line, flush=True))
+    from ops.progress import step
+
+    with step(module) as note:
+        return make_stack().pass_through([module, *options], lambda line: print(line, flush=True), note)
 
 
 def make_stack() -> "Stack":

@@ -1,12 +1,13 @@
 """The whole way of a few thousand orders, from a stack that may not run yet to a verdict."""
 
+import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
 
 from ops.orders import count_kinds, make_records
 from ops.positions import try_lag
-from ops.produce import new_run, produce
+from ops.produce import ProduceError, new_run, produce
 from ops.progress import Note, step
 from ops.stack.stack import Stack
 from ops.stack.supervisor import POLL_SECONDS, StackError
@@ -16,18 +17,27 @@ STANDSTILL_SECONDS = 60  # a service that has not come on for this long will not
 
 def demo(stack: Stack, orders: int, seed: int) -> int:
     """Start, produce, wait, land and reconcile; stop what was started; the verdict comes last."""
-    with nullcontext() if stack.settings.attach else stack.running():
-        run = new_run()
-        records = make_records(seed, run, orders)
-        kinds = ", ".join(f"{kind} {count}" for kind, count in count_kinds(records).items())
-        with step(f"produce {len(records)} records ({kinds})"):
-            ledger = produce(stack.env(), run, records)
-        with step("handle them") as note:
-            wait_until_handled(stack, note)
-        with step("land and reconcile"):
-            code, verdict = reconcile(stack, ledger)
+    try:
+        with nullcontext() if stack.settings.attach else stack.running():
+            code, verdict = go_through(stack, orders, seed)
+    except (StackError, ProduceError) as failure:
+        print(failure, file=sys.stderr, flush=True)
+        code, verdict = 2, "verdict: none was reached, what stood in the way is said above"
     print(verdict)
     return code
+
+
+def go_through(stack: Stack, orders: int, seed: int) -> tuple[int, str]:
+    """Every step on a stack that runs."""
+    run = new_run()
+    records = make_records(seed, run, orders)
+    kinds = ", ".join(f"{kind} {count}" for kind, count in count_kinds(records).items())
+    with step(f"produce {len(records)} records ({kinds})"):
+        ledger = produce(stack.env(), run, records)
+    with step("handle them") as note:
+        wait_until_handled(stack, note)
+    with step("land and reconcile") as note:
+        return reconcile(stack, ledger, note)
 
 
 def wait_until_handled(stack: Stack, note: Note) -> None:
@@ -49,11 +59,12 @@ def wait_until_handled(stack: Stack, note: Note) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def reconcile(stack: Stack, ledger: Path) -> tuple[int, str]:
+def reconcile(stack: Stack, ledger: Path, note: Note) -> tuple[int, str]:
     """Land and reconcile as a process of its own; the line with its verdict is kept for the very end."""
     verdict: list[str] = []
     code = stack.pass_through(
         ["spark.reconcile", "--land", "--ledger", str(ledger)],
         lambda line: verdict.append(line) if line.startswith("verdict:") else print(line, flush=True),
+        note,
     )
     return code, verdict[-1] if verdict else f"verdict: none, reconcile ended with code {code}"

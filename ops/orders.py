@@ -27,7 +27,7 @@ class Record:
     expected: Literal["fulfilled", "rejected", "dead_letter"] = "fulfilled"
     traceparent: str | None = None
 
-    def headers(self) -> list[tuple[str, str | bytes | None]]:
+    def headers(self) -> list[tuple[str, bytes]]:
         """Those that have a value."""
         named = {"message_id": self.message_id, "traceparent": self.traceparent}
         return [(name, value.encode()) for name, value in named.items() if value is not None]

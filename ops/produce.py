@@ -82,7 +82,7 @@ def send_all(
         while True:
             try:
                 key, headers = record.order_id.encode(), record.headers()
-                producer.produce(TOPIC, record.value, key, headers=headers, on_delivery=report(record))
+                producer.produce(TOPIC, record.value, key, headers=[*headers], on_delivery=report(record))
                 break
             except BufferError:
                 producer.poll(0.1)

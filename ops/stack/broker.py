@@ -49,7 +49,7 @@ def prepare(settings: Settings, run: Run) -> None:
             write_broker(settings, folder, unfinished)
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             tool = ("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(unfinished))
-            run("format", java(settings, "-XX:TieredStopAtLevel=1", *tool))
+            run("format", java(settings, settings.kafka_java_options, *tool))
 
 
 def write_broker(settings: Settings, folder: Path, file: Path) -> None:

@@ -15,7 +15,8 @@ def hear_interrupts() -> None:
     """Make each of them a KeyboardInterrupt, so that what was begun is also put away."""
     if threading.current_thread() is threading.main_thread():
         for number in SIGNALS:
-            signal.signal(number, on_signal)
+            if signal.getsignal(number) != signal.SIG_IGN:  # nohup means it
+                signal.signal(number, on_signal)
 
 
 def on_signal(number: int, _frame: FrameType | None) -> None:

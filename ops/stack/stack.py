@@ -20,7 +20,7 @@ from ops.stack.interrupts import undisturbed
 from ops.stack.jars import fetch_jars, jars_folder
 from ops.stack.part import Part, parts, service
 from ops.stack.state import Identity, write_state
-from ops.stack.supervisor import StackError, Supervisor, until
+from ops.stack.supervisor import Say, StackError, Supervisor, until
 
 Step = Callable[[str], AbstractContextManager[object]]  # shows what is being done while it is being done
 
@@ -131,10 +131,10 @@ class Stack:
         """One command to its end, in the stack's environment."""
         self.supervisor.run(name, argv, self.env())
 
-    def pass_through(self, module: list[str], say: Callable[[str], object]) -> int:
-        """One of the project's own jobs, its output handed on line by line; its exit code."""
+    def pass_through(self, module: list[str], say: Say, told: Say) -> int:
+        """One of the project's own jobs, its output and its progress handed on; its exit code."""
         name = f"{module[0]}@{os.getpid()}"  # several may run at once
-        return self.supervisor.pass_through(name, [sys.executable, "-m", *module], self.env(), say)
+        return self.supervisor.pass_through(name, [sys.executable, "-m", *module], self.env(), say, told)
 
     def part(self, name: str) -> Part:
         """A part by its name; service processes beyond the configured ones too."""

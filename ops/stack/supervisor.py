@@ -1,8 +1,10 @@
 """Starts and stops processes so that none of them is ever forgotten, whenever this one is interrupted."""
 
 import os
+import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,6 +19,9 @@ POLL_SECONDS = 0.05
 KILL_SECONDS = 5  # what SIGKILL needs; more means the kernel is stuck
 LOG_LIMIT = 16 * 1024 * 1024  # a log that has grown beyond this is put aside at the next start
 STARTED = "=== started "
+PROGRESS = re.compile(r" *[0-9.]+ s  (.+)")  # how the Spark jobs tell it
+
+Say = Callable[[str], object]
 
 
 class StackError(Exception):
@@ -43,7 +48,7 @@ class Supervisor:
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE if piped else log,
-                stderr=log,
+                stderr=subprocess.PIPE if piped else log,
                 start_new_session=True,
             )
             self.children[name] = child
@@ -62,20 +67,31 @@ class Supervisor:
             raise StackError(f"{name} ended with code {code}{self.tail(name)}")
 
     def pass_through(
-        self, name: str, argv: list[str], env: Mapping[str, str], say: Callable[[str], object]
+        self, name: str, argv: list[str], env: Mapping[str, str], say: Say, told: Say = print
     ) -> int:
-        """Run it to its end and hand on what it prints; 0 and 1 are answers, more is a failure."""
+        """Run it to its end and hand on what it prints, and its progress; 0 and 1 are answers."""
         try:
             self.spawn(name, argv, env, piped=True)
             child = self.children[name]
+            beside = threading.Thread(target=self.keep, args=(name, child.stderr, told))
+            beside.start()
             for line in child.stdout or []:
                 say(line.decode(errors="replace").rstrip("\n"))
+            beside.join()
             code = child.wait()
         finally:
             self.stop(name)
         if code not in (0, 1):
-            raise StackError(f"{name} ended with code {code}{self.tail(name)}")
+            raise StackError(f"{name.partition('@')[0]} ended with code {code}{self.tail(name)}")
         return code
+
+    def keep(self, name: str, stderr: IO[bytes], told: Say) -> None:
+        """Write what a process says beside its output into its log, and hand on how far it is."""
+        with self.log(name).open("ab", buffering=0) as log:
+            for line in stderr:
+                log.write(line)
+                if how_far := PROGRESS.fullmatch(line.decode(errors="replace").rstrip()):
+                    told(how_far[1])
 
     def state(self) -> State:
         """What the state file says."""
@@ -126,8 +142,8 @@ class Supervisor:
         child = self.children.pop(name, None)
         if child:
             child.wait()
-            if child.stdout:
-                child.stdout.close()
+            for pipe in filter(None, (child.stdout, child.stderr)):
+                pipe.close()
 
     def log(self, name: str) -> Path:
         """Where its output goes; what may run several times at once has an @ in its name, and one log."""

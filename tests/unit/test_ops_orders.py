@@ -1,0 +1,91 @@
+"""What the producer sends: repeatable, in a lawful order, and of every kind."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from ops.orders import SPOILED, Record, make_records
+from ops.produce import entry
+from service.message import understand
+from service.order import InvalidOrderError
+from service.record import Headers
+from service.record import Record as Received
+
+RECORDS = make_records(seed=1, run="r20261121-100000-000", count=2000)
+
+
+def received(record: Record) -> Received:
+    """The record as the service gets it."""
+    headers: Headers = [*record.headers()]
+    return Received("order.events", 0, 0, record.order_id.encode(), record.value, headers)
+
+
+def test_the_same_seed_gives_the_same_records() -> None:
+    """What was seen once can be produced again; another seed gives other orders, another run other ids."""
+    assert make_records(3, "r1", 200) == make_records(3, "r1", 200)
+    assert make_records(4, "r1", 200) != make_records(3, "r1", 200)
+    ids = {record.message_id for record in make_records(3, "r1", 200)} - {None}
+    assert ids.isdisjoint({record.message_id for record in make_records(3, "r2", 200)})
+
+
+def test_every_good_order_is_there_once_and_the_rest_comes_on_top() -> None:
+    """`--orders` counts the good ones."""
+    counts = Counter(record.kind for record in RECORDS)
+    assert counts == {"order": 2000, "redelivery": 40, "invalid": 20, "second": 10, "conflict": 4}
+
+
+@pytest.mark.parametrize("count", [1, 2, 17])
+def test_even_a_few_orders_come_with_one_of_each_kind(count: int) -> None:
+    """The smallest run shows every case."""
+    kinds = {record.kind for record in make_records(1, "r", count)}
+    assert kinds == {"order", "redelivery", "invalid", "second", "conflict"}
+
+
+def test_what_refers_to_an_order_comes_after_it_on_its_key() -> None:
+    """Else a redelivery would be the first, and a conflict the original."""
+    first = {record.order_id: n for n, record in enumerate(RECORDS) if record.kind == "order"}
+    others = [(n, record) for n, record in enumerate(RECORDS) if record.kind != "order"]
+    assert all(n > first[record.order_id] for n, record in others)
+
+
+def test_each_kind_repeats_or_changes_just_what_its_name_says() -> None:
+    """A redelivery is the same message and bytes; a conflict the same id alone; a second neither."""
+    first = {record.order_id: record for record in RECORDS if record.kind == "order"}
+    for record in RECORDS:
+        original = first[record.order_id]
+        same = (record.message_id == original.message_id, record.value == original.value)
+        wanted = {"order": (True, True), "redelivery": (True, True), "conflict": (True, False)}
+        assert record.kind == "invalid" or same == wanted.get(record.kind, (False, True)), record
+
+
+def test_good_records_are_understood_and_each_spoiled_one_is_not() -> None:
+    """What the ledger expects is what the order contract says, for every way to spoil an order."""
+    assert {record.kind for record in RECORDS if understood(record)} == {
+        "order",
+        "redelivery",
+        "conflict",
+        "second",
+    }
+    good = RECORDS[0]
+    assert [name for name, spoil in SPOILED.items() if understood(spoil(good))] == []
+
+
+def understood(record: Record) -> bool:
+    """Whether the service takes it for a message."""
+    try:
+        understand(received(record))
+    except InvalidOrderError:
+        return False
+    return True
+
+
+def test_an_entry_of_the_ledger_is_json_with_every_field_of_it() -> None:
+    """Reconcile reads these names; a tombstone has no hash."""
+    tombstone = SPOILED["a tombstone"](RECORDS[0])
+    found = json.loads(json.dumps(entry(tombstone, 2, 41)))
+    assert found["value_sha256"] is None
+    assert (found["partition"], found["offset"], found["topic"]) == (2, 41, "order.events")
+    assert set(found) == {
+        *("topic", "partition", "offset", "value_sha256", "message_id", "order_id", "kind", "expected")
+    }

@@ -1,0 +1,140 @@
+"""The stack's pure parts: what it remembers, and the sentences with which it refuses to start."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from ops.settings import Settings
+from ops.stack.broker import override
+from ops.stack.checks import disk_full, java_unfit, port_taken
+from ops.stack.files import is_whole, make_secrets
+from ops.stack.jars import jars_folder
+from ops.stack.state import Identity, State, read_state, write_state
+
+
+def test_a_state_that_was_written_is_read_again(tmp_path: Path) -> None:
+    """What was started is found by the next command; before the first there is nothing."""
+    file = tmp_path / "processes.json"
+    assert read_state(file) == State()
+    state = State(owner=Identity(pid=7, started=1.5), processes={"kafka": Identity(pid=8, started=2.25)})
+    write_state(file, state)
+    assert read_state(file) == state
+    assert [path.name for path in tmp_path.iterdir()] == ["processes.json"]
+
+
+def test_a_pid_that_was_given_to_another_process_is_not_ours() -> None:
+    """A pid with another start time is somebody else, and his group is not signalled."""
+    me = Identity.of(os.getpid())
+    assert me.alive()
+    stranger = Identity(pid=me.pid, started=me.started - 60)
+    assert not stranger.alive()
+    assert stranger.group() == []
+
+
+@pytest.mark.parametrize(
+    ("said", "refusal"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', None),
+        ('openjdk version "21-ea" 2023-09-19', None),
+        ('java version "1.8.0_392"', "Java is version 8"),
+        ('openjdk version "11.0.2" 2019-01-15', "Java is version 11"),
+        (None, "there is no java"),
+        ("Error: no runtime present", "does not work"),
+    ],
+)
+def test_a_java_that_will_not_do_is_named_with_the_way_out(said: str | None, refusal: str | None) -> None:
+    """Missing, broken and old are told apart, and each says what to install."""
+    sentence = java_unfit(said)
+    assert (sentence is None) == (refusal is None)
+    assert sentence is None or (refusal or "") in sentence
+    assert sentence is None or "install a JDK 17 or newer" in sentence
+
+
+def test_too_little_disk_is_told_in_numbers() -> None:
+    """How much there is, how much is needed, and which setting moves the data."""
+    assert disk_full(2.0) is None
+    sentence = disk_full(1.26)
+    assert sentence is not None
+    assert all(word in sentence for word in ("1.3 GiB", "2 are needed", "RUN_DIR"))
+
+
+def test_a_taken_port_is_told_with_its_setting_and_its_owner() -> None:
+    """The port, the setting that changes it, and who has it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        sentence = port_taken("KAFKA_PORT", port)
+        assert sentence is not None
+        assert all(word in sentence for word in (str(port), "KAFKA_PORT", f"pid {os.getpid()}"))
+    assert port_taken("KAFKA_PORT", port) is None
+
+
+def test_the_settings_of_a_machine_replace_those_of_the_shared_file(tmp_path: Path) -> None:
+    """Each key stands once in what the process reads; comments and other keys stay."""
+    shared = tmp_path / "shared"
+    shared.write_text("# why\nlisteners=all\nnode.id=1\n")
+    override(shared, {"listeners": "one", "log.dirs": "/data"}, tmp_path / "own")
+    assert (tmp_path / "own").read_text() == "# why\nnode.id=1\nlisteners=one\nlog.dirs=/data\n"
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    """An interruption leaves nothing that looks finished, and the next try begins anew."""
+    folder = tmp_path / "data"
+
+    def fill(*, interrupted: bool) -> None:
+        with is_whole(folder) as place:
+            assert place is not None
+            assert list(place.iterdir()) == []
+            (place / "half").touch()
+            if interrupted:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fill(interrupted=True)
+    assert not folder.exists()
+    fill(interrupted=False)
+    assert [file.name for file in folder.iterdir()] == ["half"]
+    with is_whole(folder) as place:
+        assert place is None
+
+
+def test_secrets_are_read_by_their_owner_alone_and_stay_the_same(tmp_path: Path) -> None:
+    """Each role has a random password of its own, which a second start does not change."""
+    settings = Settings(run_dir=tmp_path)
+    make_secrets(settings)
+    files = sorted((tmp_path / "secrets").iterdir())
+    before = {file.name: file.read_text() for file in files}
+    make_secrets(settings)
+    assert {file.name: file.read_text() for file in files} == before
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
+    assert len(set(before.values())) == len(before) == 6
+
+
+def test_jars_are_kept_by_the_state_of_their_pom(tmp_path: Path) -> None:
+    """A changed pom is another folder, so that jars of two versions never mix."""
+    pom = tmp_path / "connect" / "pom.xml"
+    pom.parent.mkdir()
+    pom.write_text("one")
+    one = jars_folder(tmp_path, pom)
+    pom.write_text("two")
+    assert one != jars_folder(tmp_path, pom)
+    assert one.name.startswith("connect-")
+
+
+def test_no_password_stands_in_the_environment(tmp_path: Path) -> None:
+    """`.run/env` names files: what is printed or inherited gives nothing away."""
+    settings = Settings(run_dir=tmp_path)
+    make_secrets(settings)
+    passwords = [file.read_text() for file in (tmp_path / "secrets").glob("*_password")]
+    assert not [name for name, value in settings.environment().items() if any(p in value for p in passwords)]
+
+
+def test_addresses_from_outside_count_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The embedded stack never talks to a broker that the shell happens to know; `ATTACH` is for compose."""
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "kafka:9092")
+    assert Settings(attach=False).environment()["KAFKA_BOOTSTRAP_SERVERS"] != "kafka:9092"
+    assert Settings(attach=True).environment()["KAFKA_BOOTSTRAP_SERVERS"] == "kafka:9092"
