@@ -19,6 +19,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m migrations", description=__doc__)
     parser.add_argument("direction", choices=["upgrade", "downgrade"])
     parser.add_argument("--only", choices=["fulfillment", "audit"], help="one of the two databases")
+    parser.add_argument("--without-slots", action="store_true", help="for a copy that no connector reads")
     asked = parser.parse_args()
     settings = Settings()
     databases = {k: v for k, v in settings.databases().items() if asked.only in (None, k)}
@@ -30,7 +31,7 @@ def main() -> None:
                 make_database(admin, database)
     for name, database in databases.items():
         with autocommit(settings, database).connect() as admin:
-            step(admin, name)
+            step(admin, name, slots=not asked.without_slots)
             print(f"{name}: {asked.direction} done")  # noqa: T201 - a one-shot says what it did
 
 
@@ -39,15 +40,17 @@ def autocommit(settings: Settings, database: str) -> Engine:
     return create_engine(settings.admin_url(database), isolation_level="AUTOCOMMIT")
 
 
-def upgrade(admin: Connection, name: str) -> None:
+def upgrade(admin: Connection, name: str, *, slots: bool) -> None:
     """Tables first, then the slot, then (elsewhere) the service."""
     command.upgrade(config(admin, name), "head")
-    make_slot(admin, f"{name}_outbox")
+    if slots:
+        make_slot(admin, f"{name}_outbox")
 
 
-def downgrade(admin: Connection, name: str) -> None:
+def downgrade(admin: Connection, name: str, *, slots: bool) -> None:
     """The slot first: as long as it is in use nothing else is taken away."""
-    drop_slot(admin, f"{name}_outbox")
+    if slots:
+        drop_slot(admin, f"{name}_outbox")
     command.downgrade(config(admin, name), "base")
 
 

@@ -1,0 +1,203 @@
+"""The audit receiver over HTTP: the Idempotency-Key draft, item by item, and one effect for each key."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import requests
+
+from ops.stack.stack import Stack
+from tests.client import connect, fresh, query
+
+URL = "/audit-entries"
+
+
+def body(message_id: str = "m-1", **changes: Any) -> dict[str, Any]:
+    """A good body, with these changes."""
+    good = {
+        "message_id": message_id,
+        "order_id": "o-1",
+        "outcome": "fulfilled",
+        "fulfillment_id": "8e03978e-40d5-53e8-bc93-6894a57f9324",
+        "total": "47.70",
+    }
+    return good | changes
+
+
+def post(stack: Stack, key: str | None, entry: Any, **headers: str) -> requests.Response:
+    """One entry under one key, in quotes."""
+    found = headers if key is None else {"Idempotency-Key": f'"{key}"'} | headers
+    return requests.post(f"{stack.env()['AUDIT_URL']}{URL}", json=entry, headers=found, timeout=10)
+
+
+def post_batch(stack: Stack, *items: tuple[Any, Any]) -> requests.Response:
+    """Many entries, each with its key."""
+    document = {"items": [{"idempotency_key": key, "body": entry} for key, entry in items]}
+    return requests.post(f"{stack.env()['AUDIT_URL']}{URL}/batch", json=document, timeout=10)
+
+
+def effects(*keys: str) -> int:
+    """How many entries and events these keys have made, which must be the same number."""
+    entries = query("select 1 from audit_entry where idempotency_key = any(%s)", list(keys), database="audit")
+    events = query(
+        "select 1 from outbox where payload->>'idempotency_key' = any(%s)", list(keys), database="audit"
+    )
+    assert len(entries) == len(events)
+    return len(entries)
+
+
+def test_the_stored_answer_is_replayed(spoiled: Stack) -> None:
+    """The same key and body again: the same status, the same bytes, one effect."""
+    key = str(uuid4())
+    first, second = (post(spoiled, key, body()) for _ in range(2))
+    assert first.status_code == second.status_code == 201
+    assert first.content == second.content
+    assert first.json()["idempotency_key"] == key
+    assert effects(key) == 1
+
+
+def test_the_same_key_with_another_body_is_422(spoiled: Stack) -> None:
+    """A key belongs to the body that it came with first; the stored answer is untouched."""
+    key = str(uuid4())
+    answer = post(spoiled, key, body()).content
+    refused = post(spoiled, key, body(total="47.71"))
+    assert refused.status_code == 422
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert post(spoiled, key, body()).content == answer
+    assert effects(key) == 1
+
+
+@pytest.mark.parametrize(
+    "header", [None, "", "unquoted", '""', '"open', '"a b"', '"a", "b"', '"' + "x" * 129 + '"', '"\\"', '"ü"']
+)
+def test_a_missing_or_malformed_key_is_400(spoiled: Stack, header: str | None) -> None:
+    """Without one quoted string there is no work at all."""
+    [(before,)] = query("select count(*) from audit_entry", database="audit")
+    found = {} if header is None else {"Idempotency-Key": header.encode()}
+    answer = requests.post(f"{spoiled.env()['AUDIT_URL']}{URL}", json=body(), headers=found, timeout=10)
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith("Idempotency-Key: ")
+    assert query("select count(*) from audit_entry", database="audit") == [(before,)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"message_id": ""}, "message_id"),
+        ({"order_id": "a\nb"}, "order_id"),
+        ({"outcome": "lost"}, "outcome"),
+        ({"total": "many"}, "total"),
+        ({"fulfillment_id": None}, "fulfillment_id"),
+        ({"outcome": "rejected"}, "fulfillment_id"),
+        ({"fulfillment_id": "7"}, "fulfillment_id"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_broken_field_is_named(spoiled: Stack, changes: dict[str, Any], field: str) -> None:
+    """A body that breaks the contract is a 400 whose detail begins with the field."""
+    key = str(uuid4())
+    answer = post(spoiled, key, body(**changes))
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith(f"{field}: ")
+    assert effects(key) == 0
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b"[" * 100_000, b"null", b"[]"])
+def test_bytes_that_are_no_body_are_400(spoiled: Stack, raw: bytes) -> None:
+    """Broken JSON, bombs and other types are answered as problems, by both addresses."""
+    headers = {"Idempotency-Key": f'"{uuid4()}"'}
+    for path in (URL, f"{URL}/batch"):
+        answer = requests.post(f"{spoiled.env()['AUDIT_URL']}{path}", raw, headers=headers, timeout=10)
+        assert answer.status_code == 400
+        assert answer.json()["status"] == 400
+
+
+def test_a_body_beyond_the_limit_is_413(spoiled: Stack) -> None:
+    """More than a mebibyte is refused, whether its length is announced or not."""
+
+    def unannounced() -> Any:
+        for _ in range(32):
+            yield b" " * 65536
+
+    for data in (b" " * (1024 * 1024 + 1), unannounced()):
+        answer = requests.post(
+            f"{spoiled.env()['AUDIT_URL']}{URL}", data, headers={"Idempotency-Key": '"k"'}, timeout=10
+        )
+        assert answer.status_code == 413
+
+
+def test_twenty_posts_at_once_have_one_effect(spoiled: Stack) -> None:
+    """Of concurrent posts of one key one makes the entry, and all get the same answer."""
+    key = str(uuid4())
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda _: post(spoiled, key, body()), range(20)))
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.content for answer in answers}) == 1
+    assert effects(key) == 1
+
+
+def test_a_key_that_stays_in_work_is_409(spoiled: Stack) -> None:
+    """A request waits up to two seconds for the first one's answer, then is told to come back."""
+    key = str(uuid4())
+    with connect("audit", "audit") as first:
+        first.execute("begin")
+        first.execute(
+            "insert into audit_entry (idempotency_key, audit_entry_id, message_id, order_id, outcome,"
+            " body_sha256, answer) values (%s, gen_random_uuid(), 'm', 'o', 'rejected', '', '{}')",
+            [key],
+        )
+        for answer in (
+            post(spoiled, key, body()),
+            post_batch(spoiled, (str(uuid4()), body()), (key, body())),
+        ):
+            assert answer.status_code == 409
+            assert answer.headers["Retry-After"] == "1"
+            assert 2 <= answer.elapsed.total_seconds() < 4
+        first.execute("rollback")
+    assert post(spoiled, key, body()).status_code == 201
+
+
+def test_a_batch_is_answered_item_by_item(spoiled: Stack) -> None:
+    """Good, broken, repeated and contradicting items stand side by side, each with its own answer."""
+    one, two = str(uuid4()), str(uuid4())
+    answer = post_batch(
+        spoiled,
+        (one, body("m-1")),
+        (two, body(outcome="lost")),
+        ("not a key", body()),
+        (one, body("m-1")),
+        (one, body("m-2")),
+        (two, body("m-3")),
+    )
+    assert answer.status_code == 200
+    items = answer.json()["items"]
+    assert [item["status"] for item in items] == [201, 400, 400, 201, 422, 201]
+    assert [item["idempotency_key"] for item in items] == [one, two, "not a key", one, one, two]
+    assert items[0]["body"] == items[3]["body"]
+    assert effects(one, two) == 2
+
+
+def test_single_and_batch_know_each_other(spoiled: Stack) -> None:
+    """An entry posted alone and then in a batch, its fields in another order, is the same entry."""
+    key = str(uuid4())
+    alone = post(spoiled, key, body())
+    [item] = post_batch(spoiled, (key, dict(reversed(body().items())))).json()["items"]
+    assert (item["status"], item["body"]) == (201, alone.json())
+    assert effects(key) == 1
+
+
+def test_a_batch_that_is_too_long_is_413(spoiled: Stack) -> None:
+    """More than a thousand entries are refused before any is looked at."""
+    assert post_batch(spoiled, *[("k", {})] * 1001).status_code == 413
+
+
+def test_the_event_is_the_answer(spoiled: Stack) -> None:
+    """What the caller was told and what is published are the same document."""
+    key, message_id = str(uuid4()), fresh("m")
+    answer = post(spoiled, key, body(message_id))
+    [(payload,)] = query(
+        "select payload::text from outbox where payload->>'message_id' = %s", message_id, database="audit"
+    )
+    assert json.loads(payload) == answer.json()

@@ -1,0 +1,146 @@
+"""Migrations there and back again, and what each role may not do."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from sqlalchemy import make_url
+
+from ops.stack.database import tool
+from ops.stack.stack import Stack
+from tests.client import connect, fresh, query
+
+Env = dict[str, str]
+
+
+@pytest.fixture
+def copies(spoiled: Stack) -> Iterator[Env]:
+    """The environment of two databases of their own on the same server, and no trace of them afterwards."""
+    env = dict(spoiled.env())
+    for setting in ("DATABASE_URL", "AUDIT_DATABASE_URL"):
+        name = fresh("copy").replace("-", "_")
+        env[setting] = make_url(env[setting]).set(database=name).render_as_string()
+    yield env
+    with connect("postgres", "postgres") as admin:
+        for name in names(env):
+            admin.execute(f"drop database if exists {name} with (force)".encode())
+
+
+def names(env: Env) -> list[str]:
+    """The two databases."""
+    return [make_url(env[setting]).database or "" for setting in ("DATABASE_URL", "AUDIT_DATABASE_URL")]
+
+
+def migrate(env: Env, *words: str) -> subprocess.CompletedProcess[str]:
+    """One run of the migrations."""
+    command = [sys.executable, "-m", "migrations", *words]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+
+def schema(env: Env) -> str:
+    """Everything that pg_dump and the publications tell of the two databases."""
+    told = ""
+    for name in names(env):
+        url = make_url(env["ADMIN_DATABASE_URL"]).set(database=name).render_as_string()
+        command = [tool("pg_dump"), "--schema-only", "--restrict-key=test", url]
+        told += subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+        told += repr(
+            query("select * from pg_publication_tables order by 1, 2, 3", database=name, role="postgres")
+        )
+    return told
+
+
+def test_upgrade_downgrade_upgrade_gives_the_same_schema(copies: Env) -> None:
+    """There, back and there again: the same dump, the same publications, and nothing left in between."""
+    assert migrate(copies, "upgrade", "--without-slots").returncode == 0
+    first = schema(copies)
+    assert migrate(copies, "downgrade", "--without-slots").returncode == 0
+    tables = "select tablename from pg_tables where schemaname = 'public' and tablename <> 'alembic_version'"
+    assert [query(tables, database=name, role="postgres") for name in names(copies)] == [[], []]
+    assert migrate(copies, "upgrade", "--without-slots").returncode == 0
+    assert schema(copies) == first
+    assert "CREATE TABLE public.outbox" in first
+
+
+def test_an_upgrade_changes_nothing_the_second_time(spoiled: Stack) -> None:
+    """Roles, databases, tables and slots are made once; a second upgrade finds them."""
+    slots = "select slot_name, restart_lsn is not null, active from pg_replication_slots order by 1"
+    before = query(slots)
+    done = migrate(dict(spoiled.env()), "upgrade")
+    assert done.returncode == 0, done.stderr
+    assert query(slots) == before == [("audit_outbox", True, True), ("fulfillment_outbox", True, True)]
+
+
+def test_a_slot_in_use_is_not_dropped(spoiled: Stack) -> None:
+    """A downgrade under a running connector refuses in one sentence, and takes nothing away."""
+    done = migrate(dict(spoiled.env()), "downgrade")
+    assert done.returncode == 1
+    assert done.stderr.startswith("slot fulfillment_outbox is in use")
+    assert query("select count(*) from tracking")
+
+
+def test_a_copy_does_not_touch_the_slot_of_the_original(copies: Env) -> None:
+    """Slots are the server's: a second database may not take the name, and its downgrade drops nothing."""
+    done = migrate(copies, "upgrade")
+    assert "belongs to database fulfillment" in done.stderr
+    assert migrate(copies, "downgrade").returncode == 0
+    assert len(query("select 1 from pg_replication_slots")) == 2
+
+
+DENIED = [
+    ("app", "fulfillment", "update outbox set payload = '{}'"),
+    ("app", "fulfillment", "delete from outbox"),
+    ("app", "fulfillment", "truncate outbox"),
+    ("app", "fulfillment", "update tracking set message_id = 'x'"),
+    ("app", "fulfillment", "delete from tracking"),
+    ("app", "fulfillment", "update fulfillment set total = 0"),
+    ("app", "fulfillment", "delete from dead_letter"),
+    ("app", "fulfillment", "create table mine ()"),
+    ("app", "fulfillment", "set role owner"),
+    ("app", "fulfillment", "alter publication outbox drop table outbox"),
+    ("audit", "audit", "update outbox set payload = '{}'"),
+    ("audit", "audit", "delete from outbox"),
+    ("audit", "audit", "update audit_entry set outcome = 'rejected'"),
+    ("audit", "audit", "delete from audit_entry"),
+    ("cdc", "fulfillment", "select * from tracking"),
+    ("cdc", "fulfillment", "select * from fulfillment"),
+    ("cdc", "fulfillment", "select * from outbox"),
+    ("cdc", "fulfillment", "insert into outbox default values"),
+    ("cdc", "fulfillment", "create publication mine for table outbox"),
+    ("cdc", "fulfillment", "create publication mine for all tables"),
+    ("cdc", "fulfillment", "alter publication outbox set (publish = 'insert')"),
+    ("cdc", "fulfillment", "drop publication outbox"),
+    ("cdc", "audit", "select * from audit_entry"),
+    ("reconciler", "fulfillment", "delete from tracking"),
+    ("reconciler", "audit", "insert into audit_entry default values"),
+]
+
+
+@pytest.mark.parametrize(("role", "database", "statement"), DENIED)
+def test_a_role_may_not(spoiled: Stack, role: str, database: str, statement: str) -> None:
+    """What a role does not need is denied by the database itself."""
+    with connect(database, role) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(statement.encode())
+
+
+@pytest.mark.parametrize(("role", "database"), [("app", "audit"), ("audit", "fulfillment")])
+def test_a_role_may_not_enter_the_other_database(spoiled: Stack, role: str, database: str) -> None:
+    """The service cannot even connect to the audit receiver's database, nor the receiver to its."""
+    with pytest.raises(psycopg.OperationalError, match="permission denied"):
+        connect(database, role)
+
+
+def test_the_cdc_role_cannot_copy_the_server(spoiled: Stack) -> None:
+    """Without a replication line in pg_hba, physical replication is refused to a REPLICATION role."""
+    url = make_url(spoiled.env()["DATABASE_URL"])
+    with pytest.raises(psycopg.OperationalError, match="entry for replication"):
+        psycopg.connect(f"host={url.host} port={url.port} user=cdc replication=true")
+
+
+def test_a_wrong_password_is_refused(spoiled: Stack) -> None:
+    """Passwords are really asked for: under trust a broken secret would go unnoticed."""
+    url = make_url(spoiled.env()["DATABASE_URL"]).set(password="wrong")
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(url.render_as_string(hide_password=False))
