@@ -1,0 +1,154 @@
+"""The service as a process: how it stops, how it shares, what it tells, and what it never tells."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from signal import Signals
+
+import requests
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from ops.stack.stack import Stack
+from tests.builders import value
+from tests.client import Sent, exactly_one, fresh, query, reader, send, until, until_handled
+
+
+def orders(count: int, topic: str = "order.events") -> list[str]:
+    """Send so many good orders, and return their message ids."""
+    prefix = fresh("proc")
+    ids = [f"{prefix}-{n}" for n in range(count)]
+    send([Sent(i, i, value(i)) for i in ids], topic)
+    return ids
+
+
+def log_of(stack: Stack, name: str = "service") -> str:
+    """What a process has told since its last start."""
+    return stack.log(name).read_text().rpartition("=== started")[2]
+
+
+def test_sigterm_finishes_the_batch_and_leaves_the_group(stack: Stack) -> None:
+    """Under load the service ends well within ten seconds, and the next one need not wait for its session."""
+    ids = orders(3_000)
+    started = time.monotonic()
+    stack.supervisor.send("service", Signals.SIGTERM)
+    until(lambda: stack.supervisor.alive("service"), lambda alive: not alive, 10, "it does not stop")
+    assert time.monotonic() - started < 10
+    assert log_of(stack).splitlines()[-1].count('"event": "stopped"') == 1
+    stack.stop("service")
+    stack.start("service")
+    until(
+        lambda: log_of(stack), lambda log: '"partitions": [0, 1, 2]' in log, 5, "the old member is still in"
+    )
+    until_handled()
+    exactly_one(ids)
+
+
+def test_sigterm_in_an_outage_abandons_the_batch(stack: Stack) -> None:
+    """Asked to stop while Postgres is away, the service gives the batch up, and the next one handles it."""
+    until_handled()
+    stack.stop("postgres")
+    ids = orders(200)
+    until(lambda: log_of(stack), lambda log: '"event": "outage"' in log, 20, "no outage was noticed")
+    stack.stop("service")
+    assert '"event": "abandoned"' in log_of(stack)
+    stack.start("postgres")
+    stack.start("service")
+    until_handled()
+    exactly_one(ids)
+
+
+def test_a_rebalance_in_an_outage_abandons_the_batch(stack: Stack) -> None:
+    """A worker that joins while the other waits for Postgres takes partitions; nothing is half done."""
+    until_handled()
+    stack.stop("postgres")
+    ids = orders(300)
+    until(lambda: log_of(stack), lambda log: '"event": "outage"' in log, 20, "no outage was noticed")
+    stack.supervisor.spawn(
+        "service-2", stack.part("service-2").argv, stack.env() | stack.part("service-2").env
+    )
+    until(lambda: log_of(stack), lambda log: '"event": "abandoned"' in log, 30, "the batch was not abandoned")
+    stack.start("postgres")
+    until_handled()
+    stack.stop("service-2")
+    exactly_one(ids)
+
+
+def test_offsets_that_are_gone_stop_the_service(spoiled: Stack) -> None:
+    """Records deleted before they were handled stop the service in one sentence: it skips nothing."""
+    topic, group = fresh("gone"), fresh("group")
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    for made in admin.create_topics([NewTopic(topic, 3, 1)]).values():
+        made.result()
+    orders(30, topic)
+    with reader(group) as consumer:
+        consumer.commit(offsets=[TopicPartition(topic, n, 0) for n in range(3)], asynchronous=False)
+    for deleted in admin.delete_records([TopicPartition(topic, n, 5) for n in range(3)]).values():
+        deleted.result()
+    env = spoiled.env() | {"ORDER_TOPIC": topic, "GROUP_ID": group, "SERVICE_PORT": "0"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "service"], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1
+    assert "the records after the committed offset are gone" in ended.stderr.splitlines()[-1]
+    assert committed_nothing(topic, group)
+
+
+def committed_nothing(topic: str, group: str) -> bool:
+    """Whether the group still stands where it stood."""
+    with reader(group) as consumer:
+        return {p.offset for p in consumer.committed([TopicPartition(topic, n) for n in range(3)], 10)} == {0}
+
+
+def test_the_metrics_tell_what_happened(stack: Stack) -> None:
+    """Batches, stages, messages, duplicates, dead letters and lag are there under Prometheus names."""
+    [one] = orders(1)
+    send([Sent(one, one, value(one)), Sent("bad", "bad", b"{")])
+    until_handled()
+    told = requests.get(f"{stack.env()['SERVICE_URL']}/metrics", timeout=10).text
+    names = {line.split("{")[0].split(" ")[0] for line in told.splitlines() if not line.startswith("#")}
+    assert {
+        "batch_records_count",
+        "stage_seconds_bucket",
+        "fulfilled_messages_total",
+        "rejected_messages_total",
+        "duplicate_messages_total",
+        "dead_letters_total",
+        "audited_messages_total",
+        "audit_errors_total",
+        "abandoned_batches_total",
+        "lag_records",
+    } <= names
+    assert requests.get(f"{stack.env()['SERVICE_URL']}/nowhere", timeout=10).status_code == 404
+
+
+def test_a_dead_letter_is_told_with_its_place(stack: Stack) -> None:
+    """A log line is a JSON object with the topic, the partition and the offset of the record."""
+    [(partition, offset)] = send([Sent("bad", "bad", b"{")])
+    until_handled()
+    lines = [json.loads(line) for line in log_of(stack).splitlines() if line.startswith("{")]
+    place = {"topic": "order.events", "partition": partition, "offset": offset}
+    assert [line for line in lines if line["event"] == "dead_letter" and place.items() <= line.items()]
+
+
+def test_no_secret_is_told(stack: Stack) -> None:
+    """No password stands in a log, in Connect's answers, in a process's command line, or in .run/env."""
+    secrets = [file.read_text().strip() for file in Path(stack.env()["SECRETS_DIR"]).glob("*_password")]
+    assert len(secrets) == 5
+    told = "".join(file.read_text(errors="replace") for file in (stack.settings.run_dir / "log").iterdir())
+    told += (stack.settings.run_dir / "env").read_text()
+    told += subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+    url = stack.env()["CONNECT_URL"]
+    for path in ("config", "status", "tasks", "tasks/0/config", ""):
+        told += requests.get(f"{url}/connectors/fulfillment-outbox/{path}".rstrip("/"), timeout=10).text
+    assert "cdc_password" in told  # the placeholder is there
+    assert not [secret for secret in secrets if secret in told]
+    for database in ("fulfillment", "audit"):
+        rows = query(
+            "select prosrc from pg_proc union all select query from pg_stat_activity", database=database
+        )
+        assert not [row for row in rows for secret in secrets if secret in (row[0] or "")]
