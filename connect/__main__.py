@@ -27,9 +27,7 @@ def main() -> None:
 
 def make(settings: Settings) -> list[str]:
     """The topics, on this cluster."""
-    return make_topics(
-        settings.kafka_bootstrap_servers, settings.replication_factor, settings.connect_timeout_seconds
-    )
+    return make_topics(settings.kafka_bootstrap_servers, settings.replication_factor, settings.connect_timeout_seconds)
 
 
 if __name__ == "__main__":

@@ -48,9 +48,7 @@ def send(settings: Settings, file: Path, deadline: float) -> None:
         if answer.ok:
             return
         if answer.status_code not in (409, 500, 503) or time.monotonic() > deadline:
-            raise NotRunningError(
-                f"{file.stem}: Connect refused it: {answer.json().get('message', answer.text)}"
-            )
+            raise NotRunningError(f"{file.stem}: Connect refused it: {answer.json().get('message', answer.text)}")
         time.sleep(0.2)
 
 

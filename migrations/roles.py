@@ -6,13 +6,7 @@ from psycopg import sql
 from sqlalchemy import Connection, text
 
 # owner owns every table and never logs in; cdc may read the log and nothing else; reconciler only reads.
-ROLES = {
-    "owner": "nologin",
-    "app": "login",
-    "audit": "login",
-    "cdc": "login replication",
-    "reconciler": "login",
-}
+ROLES = {"owner": "nologin", "app": "login", "audit": "login", "cdc": "login replication", "reconciler": "login"}
 
 
 def make_roles(admin: Connection, secrets_dir: Path) -> None:

@@ -2,9 +2,7 @@
 
 from prometheus_client import Counter, Gauge, Histogram
 
-BATCH_RECORDS = Histogram(
-    "batch_records", "Records in a batch", buckets=(1, 5, 10, 50, 100, 200, 300, 400, 500, 1000)
-)
+BATCH_RECORDS = Histogram("batch_records", "Records in a batch", buckets=(1, 5, 10, 50, 100, 200, 300, 400, 500, 1000))
 STAGE_SECONDS = Histogram(
     "stage_seconds",
     "How long a stage of a batch took, waiting out outages included",

@@ -46,17 +46,13 @@ def verdict(item: Any) -> str | None:
     raise OutageError(f"audit receiver: item status {status}")
 
 
-def send(
-    http: requests.Session, url: str, timeout: float, document: Any
-) -> tuple[int, float | None, dict[str, Any]]:
+def send(http: requests.Session, url: str, timeout: float, document: Any) -> tuple[int, float | None, dict[str, Any]]:
     """One request; a lost, endless or unreadable answer is an outage, because its effect is unknown."""
     body = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
     headers = {"Content-Type": "application/json"}
     deadline = time.monotonic() + timeout
     try:
-        with http.post(
-            url, body, headers=headers, timeout=timeout, allow_redirects=False, stream=True
-        ) as answer:
+        with http.post(url, body, headers=headers, timeout=timeout, allow_redirects=False, stream=True) as answer:
             parsed = json.loads(read(answer, deadline) or b"{}")
     except (requests.RequestException, HTTPError, OSError, ValueError) as error:
         raise OutageError(f"audit receiver: {type(error).__name__}") from error

@@ -99,8 +99,7 @@ def write(engine: Engine, subscriber: str, items: Sequence[Item]) -> dict[str, H
     with sorted_errors(), engine.connect() as connection:
         rows = connection.execute(WRITE, {"subscriber": subscriber, **parameters(items)}).all()
         handled = {
-            row.message_id: Handled(messages[row.message_id].value_sha256, outcome(row), False, True)
-            for row in rows
+            row.message_id: Handled(messages[row.message_id].value_sha256, outcome(row), False, True) for row in rows
         }
         before = [message for key, message in messages.items() if key not in handled]
         return handled | known(connection, subscriber, before) if before else handled

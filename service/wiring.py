@@ -18,9 +18,7 @@ from service.store import write
 
 def engine_of(settings: Settings) -> Engine:
     """The way to the service's own database."""
-    return connect_to(
-        settings.database_url, settings.database_password_file, settings.database_timeout_seconds
-    )
+    return connect_to(settings.database_url, settings.database_password_file, settings.database_timeout_seconds)
 
 
 def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:

@@ -14,12 +14,7 @@ from confluent_kafka import Message as KafkaMessage
 
 Found = TypeVar("Found")
 TOPIC = "order.events"
-PRODUCER = {
-    "enable.idempotence": True,
-    "partitioner": "murmur2_random",
-    "linger.ms": 5,
-    "message.max.bytes": 1_048_588,
-}
+PRODUCER = {"enable.idempotence": True, "partitioner": "murmur2_random", "linger.ms": 5, "message.max.bytes": 1_048_588}
 
 Headers = list[tuple[str, str | bytes | None]]
 
@@ -100,8 +95,7 @@ def ends(topic: str = TOPIC) -> dict[int, int]:
     """The end of each partition."""
     with reader() as consumer:
         return {
-            n: (consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=10) or (0, 0))[1]
-            for n in range(3)
+            n: (consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=10) or (0, 0))[1] for n in range(3)
         }
 
 
@@ -121,16 +115,12 @@ def events(topic: str, wanted: Callable[[Landed], bool], since: dict[int, int] |
     with reader() as consumer:
         until_offset = ends(topic)
         start = since or {}
-        parts = [
-            TopicPartition(topic, n, start.get(n, 0)) for n in range(3) if until_offset[n] > start.get(n, 0)
-        ]
+        parts = [TopicPartition(topic, n, start.get(n, 0)) for n in range(3) if until_offset[n] > start.get(n, 0)]
         consumer.assign(parts)
         left = {part.partition for part in parts}
         while left:
             message = consumer.poll(10)
-            assert message is not None, (
-                f"{topic}: nothing more within 10 s, partitions {left} not at their end"
-            )
+            assert message is not None, f"{topic}: nothing more within 10 s, partitions {left} not at their end"
             assert message.error() is None, message.error()
             event = landed(message)
             if wanted(event):
@@ -146,15 +136,10 @@ def landed(message: KafkaMessage) -> Landed:
     return Landed((message.key() or b"").decode(), message.value() or b"", headers)
 
 
-def until_published(
-    topic: str, wanted: Callable[[Landed], bool], count: int, seconds: float = 30
-) -> list[Landed]:
+def until_published(topic: str, wanted: Callable[[Landed], bool], count: int, seconds: float = 30) -> list[Landed]:
     """Wait until so many wanted events are on the topic."""
     return until(
-        lambda: events(topic, wanted),
-        lambda found: len(found) >= count,
-        seconds,
-        f"{count} events on {topic}",
+        lambda: events(topic, wanted), lambda found: len(found) >= count, seconds, f"{count} events on {topic}"
     )
 
 
@@ -164,16 +149,10 @@ def counts(ids: Sequence[str]) -> dict[str, Counter[str]]:
     of = {
         "tracking": query("select message_id from tracking where message_id = any(%s)", wanted),
         "fulfillment": query("select message_id from fulfillment where message_id = any(%s)", wanted),
-        "outbox": query(
-            "select payload->>'message_id' from outbox where payload->>'message_id' = any(%s)", wanted
-        ),
-        "audit_entry": query(
-            "select message_id from audit_entry where message_id = any(%s)", wanted, database="audit"
-        ),
+        "outbox": query("select payload->>'message_id' from outbox where payload->>'message_id' = any(%s)", wanted),
+        "audit_entry": query("select message_id from audit_entry where message_id = any(%s)", wanted, database="audit"),
         "audit_outbox": query(
-            "select payload->>'message_id' from outbox where payload->>'message_id' = any(%s)",
-            wanted,
-            database="audit",
+            "select payload->>'message_id' from outbox where payload->>'message_id' = any(%s)", wanted, database="audit"
         ),
     }
     return {table: Counter(row[0] for row in rows) for table, rows in of.items()}
@@ -183,9 +162,7 @@ def exactly_one(ids: Sequence[str]) -> None:
     """Every message has one row in every table: nothing lost, nothing doubled."""
     for table, counted in counts(ids).items():
         wrong = {key: counted[key] for key in ids if counted[key] != 1}
-        assert not wrong, (
-            f"{table}: {len(wrong)} of {len(ids)} are not there once: {dict(list(wrong.items())[:5])}"
-        )
+        assert not wrong, f"{table}: {len(wrong)} of {len(ids)} are not there once: {dict(list(wrong.items())[:5])}"
 
 
 @contextmanager

@@ -121,9 +121,7 @@ def test_the_audit_receiver_away_for_twenty_seconds_loses_nothing(stack: Stack) 
         "the orders were not written while the receiver was down",
     )
     until(lambda: time.monotonic() - down, lambda gone: gone > 20, 30, "twenty seconds never passed")
-    assert query("select count(*) from tracking where message_id = any(%s) and audited_at is null", ids) == [
-        (300,)
-    ]
+    assert query("select count(*) from tracking where message_id = any(%s) and audited_at is null", ids) == [(300,)]
     stack.start("audit")
     until_handled()
     exactly_one(ids)

@@ -37,9 +37,7 @@ def test_one_order_passes_every_hop(stack: Stack) -> None:
     assert len(xmins) == 1
 
     # The audit receiver was told once, and the mark says so.
-    [(audited_at, error)] = query(
-        "select audited_at, audit_error from tracking where message_id = %s", message_id
-    )
+    [(audited_at, error)] = query("select audited_at, audit_error from tracking where message_id = %s", message_id)
     assert audited_at is not None
     assert error is None
 

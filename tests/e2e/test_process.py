@@ -41,9 +41,7 @@ def test_sigterm_finishes_the_batch_and_leaves_the_group(stack: Stack) -> None:
     assert log_of(stack).splitlines()[-1].count('"event": "stopped"') == 1
     stack.stop("service")
     stack.start("service")
-    until(
-        lambda: log_of(stack), lambda log: '"partitions": [0, 1, 2]' in log, 5, "the old member is still in"
-    )
+    until(lambda: log_of(stack), lambda log: '"partitions": [0, 1, 2]' in log, 5, "the old member is still in")
     until_handled()
     exactly_one(ids)
 
@@ -68,9 +66,7 @@ def test_a_rebalance_in_an_outage_abandons_the_batch(stack: Stack) -> None:
     stack.stop("postgres")
     ids = orders(300)
     until(lambda: log_of(stack), lambda log: '"event": "outage"' in log, 20, "no outage was noticed")
-    stack.supervisor.spawn(
-        "service-2", stack.part("service-2").argv, stack.env() | stack.part("service-2").env
-    )
+    stack.supervisor.spawn("service-2", stack.part("service-2").argv, stack.env() | stack.part("service-2").env)
     until(lambda: log_of(stack), lambda log: '"event": "abandoned"' in log, 30, "the batch was not abandoned")
     stack.start("postgres")
     until_handled()
@@ -148,7 +144,5 @@ def test_no_secret_is_told(stack: Stack) -> None:
     assert "cdc_password" in told  # the placeholder is there
     assert not [secret for secret in secrets if secret in told]
     for database in ("fulfillment", "audit"):
-        rows = query(
-            "select prosrc from pg_proc union all select query from pg_stat_activity", database=database
-        )
+        rows = query("select prosrc from pg_proc union all select query from pg_stat_activity", database=database)
         assert not [row for row in rows for secret in secrets if secret in (row[0] or "")]

@@ -41,9 +41,7 @@ def post_batch(stack: Stack, *items: tuple[Any, Any]) -> requests.Response:
 def effects(*keys: str) -> int:
     """How many entries and events these keys have made, which must be the same number."""
     entries = query("select 1 from audit_entry where idempotency_key = any(%s)", list(keys), database="audit")
-    events = query(
-        "select 1 from outbox where payload->>'idempotency_key' = any(%s)", list(keys), database="audit"
-    )
+    events = query("select 1 from outbox where payload->>'idempotency_key' = any(%s)", list(keys), database="audit")
     assert len(entries) == len(events)
     return len(entries)
 
@@ -148,10 +146,7 @@ def test_a_key_that_stays_in_work_is_409(spoiled: Stack) -> None:
             " body_sha256, answer) values (%s, gen_random_uuid(), 'm', 'o', 'rejected', '', '{}')",
             [key],
         )
-        for answer in (
-            post(spoiled, key, body()),
-            post_batch(spoiled, (str(uuid4()), body()), (key, body())),
-        ):
+        for answer in (post(spoiled, key, body()), post_batch(spoiled, (str(uuid4()), body()), (key, body()))):
             assert answer.status_code == 409
             assert answer.headers["Retry-After"] == "1"
             assert 2 <= answer.elapsed.total_seconds() < 4

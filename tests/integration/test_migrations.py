@@ -46,9 +46,7 @@ def schema(env: Env) -> str:
         url = make_url(env["ADMIN_DATABASE_URL"]).set(database=name).render_as_string()
         command = [tool("pg_dump"), "--schema-only", "--restrict-key=test", url]
         told += subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
-        told += repr(
-            query("select * from pg_publication_tables order by 1, 2, 3", database=name, role="postgres")
-        )
+        told += repr(query("select * from pg_publication_tables order by 1, 2, 3", database=name, role="postgres"))
     return told
 
 

@@ -94,9 +94,7 @@ def test_a_batch_that_waited_sees_what_the_other_worker_committed(engine: Engine
             [subscriber, message_id],
         )
         answers: list[dict[str, Handled]] = []
-        thread = threading.Thread(
-            target=lambda: answers.append(store(engine, subscriber, [record(message_id)]))
-        )
+        thread = threading.Thread(target=lambda: answers.append(store(engine, subscriber, [record(message_id)])))
         thread.start()
         wait_for_a_lock(other.info.backend_pid)
         assert not answers
@@ -110,12 +108,7 @@ def test_a_batch_that_waited_sees_what_the_other_worker_committed(engine: Engine
 def wait_for_a_lock(holder: int) -> None:
     """Until somebody waits for this session."""
     waiting = "select count(*) from pg_stat_activity where %s = any(pg_blocking_pids(pid))"
-    until(
-        lambda: query(waiting, holder, role="postgres")[0][0],
-        lambda n: n > 0,
-        10,
-        "nobody waits for the lock",
-    )
+    until(lambda: query(waiting, holder, role="postgres")[0][0], lambda n: n > 0, 10, "nobody waits for the lock")
 
 
 def test_an_order_that_another_worker_just_fulfilled_is_rejected_by_name(engine: Engine) -> None:
@@ -129,9 +122,7 @@ def test_an_order_that_another_worker_just_fulfilled_is_rejected_by_name(engine:
             " values (%s, gen_random_uuid(), %s, 'c', now(), '[]', 0)",
             [order_id, first],
         )
-        thread = threading.Thread(
-            target=lambda: store(engine, "fulfillment", [record(second, value(order_id))])
-        )
+        thread = threading.Thread(target=lambda: store(engine, "fulfillment", [record(second, value(order_id))]))
         thread.start()
         wait_for_a_lock(other.info.backend_pid)
         other.execute("commit")
@@ -162,21 +153,15 @@ def test_a_message_that_a_constraint_refuses_is_buried_alone(engine: Engine, spo
     """A CHECK that one of 64 good orders violates costs that one: a dead letter, and 63 fulfillments."""
     prefix = fresh("check")
     with connect(role="postgres") as admin:
-        admin.execute(
-            "alter table fulfillment add constraint no_13 check (customer_id <> 'thirteen') not valid"
-        )
+        admin.execute("alter table fulfillment add constraint no_13 check (customer_id <> 'thirteen') not valid")
         try:
             records = [
                 record(
-                    f"{prefix}-{n}",
-                    value(f"{prefix}-{n}", customer_id="thirteen" if n == 13 else "c"),
-                    topic=prefix,
+                    f"{prefix}-{n}", value(f"{prefix}-{n}", customer_id="thirteen" if n == 13 else "c"), topic=prefix
                 )
                 for n in range(64)
             ]
-            nothing = Steps(
-                partial(write, engine, "fulfillment"), lambda _: {}, lambda _: None, lambda _: None
-            )
+            nothing = Steps(partial(write, engine, "fulfillment"), lambda _: {}, lambda _: None, lambda _: None)
             handle(records, nothing)
         finally:
             admin.execute("alter table fulfillment drop constraint no_13")

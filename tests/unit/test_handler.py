@@ -155,9 +155,7 @@ def test_the_other_side_says_when_to_come_back() -> None:
     """Retry-After counts before our own back-off, up to a minute."""
     waits: list[float] = []
     patience = Patience(waits.append, first_seconds=0.1, cap_seconds=5)
-    for attempt, outage in enumerate(
-        [OutageError("429", 7.0), OutageError("429", 7000.0), OutageError("503")]
-    ):
+    for attempt, outage in enumerate([OutageError("429", 7.0), OutageError("429", 7000.0), OutageError("503")]):
         patience.wait("post", attempt, outage)
     assert waits[:2] == [7.0, 60.0]
     assert waits[2] <= 0.4
