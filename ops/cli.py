@@ -34,9 +34,7 @@ def up() -> None:
 
 
 @app.command()
-def down(
-    data: Annotated[bool, typer.Option(help="Also remove data, passwords, ledgers.")] = False,
-) -> None:
+def down(data: Annotated[bool, typer.Option(help="Also remove data, passwords, ledgers.")] = False) -> None:
     """Stop the embedded stack."""
     stack = make_stack()
     stack.down()
@@ -78,9 +76,7 @@ def produce(
 
 
 @app.command()
-def land(
-    once: Annotated[bool, typer.Option(help="End when what is there now has landed.")] = True,
-) -> None:
+def land(once: Annotated[bool, typer.Option(help="End when what is there now has landed.")] = True) -> None:
     """Land every topic in its Delta table."""
     raise typer.Exit(run_job("spark.land", *(["--once"] if once else [])))
 
@@ -110,9 +106,13 @@ def demo(orders: Orders = 5000, seed: Seed = 1) -> None:
 def run_job(module: str, *options: str) -> int:
     """One of the Spark jobs, its output passed through."""
     from ops.progress import step
+    from ops.stack.supervisor import StackError
 
+    stack = make_stack()
+    if not stack.settings.attach and not stack.supervisor.alive("kafka"):
+        raise StackError("the stack is not up: start it (pipeline up)")
     with step(module) as note:
-        return make_stack().pass_through([module, *options], lambda line: print(line, flush=True), note)
+        return stack.pass_through([module, *options], lambda line: print(line, flush=True), note)
 
 
 def make_stack() -> "Stack":

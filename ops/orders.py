@@ -62,9 +62,7 @@ def make_order(rng: random.Random, run: str, number: int) -> Record:
     if rng.random() < 0.1:
         order["gift"] = True
     trace = f"00-{rng.getrandbits(128) | 1:032x}-{rng.getrandbits(64) | 1:016x}-01"
-    return Record(
-        order["order_id"], to_json(order), f"{run}-{number}", traceparent=trace if number % 2 else None
-    )
+    return Record(order["order_id"], to_json(order), f"{run}-{number}", traceparent=trace if number % 2 else None)
 
 
 def to_json(order: Order) -> bytes:

@@ -38,9 +38,7 @@ def produce(env: Mapping[str, str], run: str, records: list[Record], rate: float
             unknown = producer.flush(PATIENCE_SECONDS + 5)
     if failures or unknown:
         what = failures[0] if failures else "no answer"
-        raise ProduceError(
-            f"{len(failures) + unknown} of {len(records)} records were not acknowledged: {what}"
-        )
+        raise ProduceError(f"{len(failures) + unknown} of {len(records)} records were not acknowledged: {what}")
     return ledger
 
 
@@ -60,9 +58,7 @@ def connect(bootstrap_servers: str) -> Producer:
     try:
         found = producer.list_topics(timeout=5).topics
     except KafkaException:
-        raise ProduceError(
-            f"no broker answers at {bootstrap_servers}: start the stack (pipeline up)"
-        ) from None
+        raise ProduceError(f"no broker answers at {bootstrap_servers}: start the stack (pipeline up)") from None
     if TOPIC not in found:
         raise ProduceError(f"there is no topic {TOPIC} at {bootstrap_servers}: run python -m connect topics")
     return producer
@@ -71,9 +67,7 @@ def connect(bootstrap_servers: str) -> Producer:
 Report = Callable[[KafkaError | None, Message], None]
 
 
-def send_all(
-    producer: Producer, records: list[Record], report: Callable[[Record], Report], rate: float
-) -> None:
+def send_all(producer: Producer, records: list[Record], report: Callable[[Record], Report], rate: float) -> None:
     """Hand every record over; where the queue is full, wait until some have been acknowledged."""
     started = time.monotonic()
     for number, record in enumerate(records):

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 Note = Callable[[str], None]  # adds what is known so far to the line
 
@@ -16,9 +16,15 @@ def step(text: str) -> Iterator[Note]:
         try:
             yield note
         except BaseException:
-            print(f"{latest()}: not done after {time.monotonic() - started:.1f} s", file=sys.stderr)
+            tell(f"{latest()}: not done after {time.monotonic() - started:.1f} s")
             raise
-    print(f"{latest()}: {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
+    tell(f"{latest()}: {time.monotonic() - started:.1f} s")
+
+
+def tell(line: str) -> None:
+    """A line for whoever watches; a terminal that was closed must not keep us from stopping the stack."""
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -37,7 +43,4 @@ def live(text: str) -> Iterator[tuple[Note, Callable[[], str]]]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(text)
-        yield (
-            lambda more: progress.update(task, description=f"{text}, {more}"),
-            lambda: progress.tasks[0].description,
-        )
+        yield (lambda more: progress.update(task, description=f"{text}, {more}"), lambda: progress.tasks[0].description)

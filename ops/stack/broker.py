@@ -29,9 +29,7 @@ def java(settings: Settings, options: str, main: str, *arguments: str) -> list[s
 
 def command(settings: Settings) -> list[str]:
     """Broker and controller in one process."""
-    return java(
-        settings, settings.kafka_java_options, "kafka.Kafka", str(settings.run_dir / "broker.properties")
-    )
+    return java(settings, settings.kafka_java_options, "kafka.Kafka", str(settings.run_dir / "broker.properties"))
 
 
 def connect_command(settings: Settings) -> list[str]:

@@ -60,9 +60,7 @@ def java_unfit(said: str | None) -> str | None:
 
 def free_gib(folder: Path) -> float:
     """Free space where the folder is or will be."""
-    return (
-        shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free / 2**30
-    )
+    return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free / 2**30
 
 
 def disk_full(free: float) -> str | None:
@@ -77,9 +75,7 @@ def no_namespace() -> str | None:
     command = as_somebody()
     if not command or subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0:
         return None
-    return (
-        "PostgreSQL does not run as root, and user namespaces are not allowed here: start it as another user"
-    )
+    return "PostgreSQL does not run as root, and user namespaces are not allowed here: start it as another user"
 
 
 def port_taken(setting: str, port: int) -> str | None:

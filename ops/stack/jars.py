@@ -36,13 +36,4 @@ def fetch_jars(run: Run, cache: Path, pom: Path, profiles: dict[str, str]) -> Pa
 def copy_command(pom: Path, profile: str, folder: Path) -> list[str]:
     """Maven, told to copy and to be quiet."""
     only = [f"-P{profile}"] if profile else []
-    return [
-        "mvn",
-        "-B",
-        "-q",
-        "-f",
-        str(pom),
-        *only,
-        "dependency:copy-dependencies",
-        f"-DoutputDirectory={folder}",
-    ]
+    return ["mvn", "-B", "-q", "-f", str(pom), *only, "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]

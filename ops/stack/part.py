@@ -25,7 +25,6 @@ class Part:
     prepare: Callable[[Run], None] = lambda _run: None
     then: dict[str, list[str]] = field(default_factory=dict)  # one-shots, once it is ready
     stop_signal: signal.Signals = signal.SIGTERM
-    grace: float = 20  # then SIGKILL; Kafka and Connect take 1 to 3 s, a service at most 10
 
 
 def parts(settings: Settings) -> list[Part]:

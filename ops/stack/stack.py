@@ -24,6 +24,8 @@ from ops.stack.supervisor import Say, StackError, Supervisor, until
 
 Step = Callable[[str], AbstractContextManager[object]]  # shows what is being done while it is being done
 
+GRACE_SECONDS = 20  # then SIGKILL; Kafka and Connect take 1 to 3 s, a service at most 10
+
 
 def silently(_text: str) -> AbstractContextManager[object]:
     """Show nothing."""
@@ -87,6 +89,7 @@ class Stack:
     def start(self, name: str, argv: list[str] | None = None, env: dict[str, str] | None = None) -> None:
         """Start one part, by another command if need be, and wait until it is ready."""
         part = self.part(name)
+        self.stop(name)  # what is left of an earlier one, or that one itself: there is never a second
         part.prepare(self.run)
         self.supervisor.spawn(name, argv or part.argv, self.env() | part.env | (env or {}))
         self.wait(name)
@@ -106,9 +109,9 @@ class Stack:
             raise StackError(f"{name} did not become ready{late}: {seen[0]}{self.supervisor.tail(name)}")
 
     def stop(self, name: str, number: Signals | None = None) -> None:
-        """Stop one part; another signal than its usual one if need be (postgres: SIGQUIT is immediate)."""
-        part = self.part(name)
-        self.supervisor.stop(name, number or part.stop_signal, part.grace)
+        """Stop one process; another signal than its usual one if need be (postgres: SIGQUIT is immediate)."""
+        usual = self.parts[name].stop_signal if name in self.parts else Signals.SIGTERM
+        self.supervisor.stop(name, number or usual, GRACE_SECONDS)
 
     def kill(self, name: str, number: Signals = Signals.SIGKILL) -> None:
         """What a crash does; also SIGSTOP and SIGCONT."""
@@ -149,9 +152,7 @@ class Stack:
             if not jars_folder(self.settings.jars, pom).exists():
                 with self.step(f"fetch the jars of {pom.relative_to(ROOT)}, this once"):
                     fetch_jars(self.run, self.settings.jars, pom, places)
-        exports = (
-            f"export {name}={shlex.quote(value)}\n" for name, value in self.settings.environment().items()
-        )
+        exports = (f"export {name}={shlex.quote(value)}\n" for name, value in self.settings.environment().items())
         (self.settings.run_dir / "env").write_text("".join(exports))
 
     def claim(self) -> None:
@@ -186,8 +187,7 @@ class Stack:
         for name in sorted(names, key=lambda n: order.index(n) if n in order else len(order), reverse=True):
             if self.supervisor.identity(name):
                 with self.step(f"stop {name}"):
-                    stop_signal = self.parts[name].stop_signal if name in self.parts else Signals.SIGTERM
-                    self.supervisor.stop(name, stop_signal, grace=20)
+                    self.stop(name)
         if not self.supervisor.state().processes:
             self.own(None)
 

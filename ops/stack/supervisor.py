@@ -66,17 +66,17 @@ class Supervisor:
         if code:
             raise StackError(f"{name} ended with code {code}{self.tail(name)}")
 
-    def pass_through(
-        self, name: str, argv: list[str], env: Mapping[str, str], say: Say, told: Say = print
-    ) -> int:
-        """Run it to its end and hand on what it prints, and its progress; 0 and 1 are answers."""
+    def pass_through(self, name: str, argv: list[str], env: Mapping[str, str], say: Say, told: Say) -> int:
+        """Run it to its end and hand on what it prints, and how far it is; 0 and 1 are answers."""
         try:
             self.spawn(name, argv, env, piped=True)
             child = self.children[name]
-            beside = threading.Thread(target=self.keep, args=(name, child.stderr, told))
+            assert child.stdout is not None
+            beside = threading.Thread(target=self.keep, args=(name, child.stderr, told), daemon=True)
             beside.start()
-            for line in child.stdout or []:
-                say(line.decode(errors="replace").rstrip("\n"))
+            with child.stdout:
+                for line in child.stdout:
+                    say(line.decode(errors="replace").rstrip("\n"))
             beside.join()
             code = child.wait()
         finally:
@@ -87,7 +87,7 @@ class Supervisor:
 
     def keep(self, name: str, stderr: IO[bytes], told: Say) -> None:
         """Write what a process says beside its output into its log, and hand on how far it is."""
-        with self.log(name).open("ab", buffering=0) as log:
+        with stderr, self.log(name).open("ab", buffering=0) as log:
             for line in stderr:
                 log.write(line)
                 if how_far := PROGRESS.fullmatch(line.decode(errors="replace").rstrip()):
@@ -142,8 +142,6 @@ class Supervisor:
         child = self.children.pop(name, None)
         if child:
             child.wait()
-            for pipe in filter(None, (child.stdout, child.stderr)):
-                pipe.close()
 
     def log(self, name: str) -> Path:
         """Where its output goes; what may run several times at once has an @ in its name, and one log."""
