@@ -67,4 +67,6 @@ def reconcile(stack: Stack, ledger: Path, note: Note) -> tuple[int, str]:
         lambda line: verdict.append(line) if line.startswith("verdict:") else print(line, flush=True),
         note,
     )
-    return code, verdict[-1] if verdict else f"verdict: none, reconcile ended with code {code}"
+    if not verdict:
+        raise StackError(f"reconcile has ended without a verdict{stack.supervisor.tail('spark.reconcile')}")
+    return code, verdict[-1]

@@ -68,6 +68,7 @@ class Supervisor:
 
     def pass_through(self, name: str, argv: list[str], env: Mapping[str, str], say: Say, told: Say) -> int:
         """Run it to its end and hand on what it prints, and how far it is; 0 and 1 are answers."""
+        said = b""
         try:
             self.spawn(name, argv, env, piped=True)
             child = self.children[name]
@@ -75,13 +76,13 @@ class Supervisor:
             beside = threading.Thread(target=self.keep, args=(name, child.stderr, told), daemon=True)
             beside.start()
             with child.stdout:
-                for line in child.stdout:
-                    say(line.decode(errors="replace").rstrip("\n"))
+                for said in child.stdout:
+                    say(said.decode(errors="replace").rstrip("\n"))
             beside.join()
             code = child.wait()
         finally:
             self.stop(name)
-        if code not in (0, 1):
+        if code not in (0, 1) or (code and not said):  # without an answer, 1 is Python's own word for a crash
             raise StackError(f"{name.partition('@')[0]} ended with code {code}{self.tail(name)}")
         return code
 
