@@ -128,17 +128,21 @@ def main() -> None:
     try:
         app()
     except Exception as failure:
-        if not expected(failure):
+        sentence = told(failure)
+        if not sentence:
             raise
-        print(f"pipeline: {failure}", file=sys.stderr)
+        print(f"pipeline: {sentence}", file=sys.stderr)
         sys.exit(2)
 
 
-def expected(failure: Exception) -> bool:
-    """Whether this is one of the answers that we give on purpose."""
+def told(failure: Exception) -> str:
+    """The sentence for a failure that we know of; nothing for a defect of ours."""
     from pydantic import ValidationError
 
     from ops.produce import ProduceError
     from ops.stack.supervisor import StackError
 
-    return isinstance(failure, StackError | ProduceError | ValidationError)
+    if isinstance(failure, ValidationError):
+        wrong = failure.errors()[0]
+        return f"{str(wrong['loc'][0]).upper()}={wrong['input']}: {wrong['msg']} (see .env.example)"
+    return str(failure) if isinstance(failure, StackError | ProduceError) else ""

@@ -72,8 +72,8 @@ def disk_full(free: float) -> str | None:
 
 def no_namespace() -> str | None:
     """PostgreSQL refuses root, and this machine does not let root appear as somebody else."""
-    command = as_somebody()
-    if not command or subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0:
+    command = [*as_somebody(), "true"]
+    if shutil.which(command[0]) and subprocess.run(command, capture_output=True, check=False).returncode == 0:
         return None
     return "PostgreSQL does not run as root, and user namespaces are not allowed here: start it as another user"
 
