@@ -4,27 +4,62 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 
+import structlog
 from sqlalchemy import Engine
 
 from service.consumer import OffsetsGoneError, OrderConsumer
-from service.handler import Steps
+from service.database import connect_to
+from service.handler import Steps, handle
+from service.health import serve_health
 from service.logs import configure_logs
-from service.loop import run
+from service.metrics import ABANDONED
+from service.outage import AbandonedError, Patience
+from service.post import post, session
 from service.settings import Settings
-from service.wiring import engine_of, serve, wire
+from service.store import mark, write
+
+log = structlog.get_logger()
+
+
+def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
+    """The real steps of a batch, each with the patience to wait out an outage."""
+    around = Patience(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds).around
+    return Steps(
+        write=around("write", partial(write, engine, settings.subscriber)),
+        post=around("post", partial(post, session(), settings.audit_url, settings.audit_timeout_seconds)),
+        mark=around("mark", partial(mark, engine, settings.subscriber)),
+        commit=around("commit", consumer.commit),
+    )
+
+
+def run(consumer: OrderConsumer, steps: Steps, stopping: threading.Event) -> None:
+    """Gather a batch, handle it, and once more; asked to stop, finish the batch and leave the group."""
+    try:
+        while not stopping.is_set():
+            if records := consumer.gather():
+                try:
+                    handle(records, steps)
+                except AbandonedError as reason:
+                    ABANDONED.inc()
+                    log.warning("abandoned", records=len(records), reason=str(reason))
+                    consumer.rewind(records)
+    finally:
+        consumer.consumer.close()
+    log.info("stopped")
 
 
 def main(wire: Callable[[Settings, Engine, OrderConsumer], Steps] = wire) -> None:
-    """SIGTERM finishes the batch and leaves the group; other wiring is for whoever tests a crash."""
+    """Run until SIGTERM; other wiring is for whoever tests a crash."""
     settings = Settings()
     configure_logs(settings.log_level)
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    engine = engine_of(settings)
+    engine = connect_to(settings.database_url, settings.database_password_file, settings.database_timeout_seconds)
     consumer = OrderConsumer(settings, stopping.is_set)
-    serve(settings, engine, consumer)
+    serve_health(settings, engine, consumer)
     try:
         run(consumer, wire(settings, engine, consumer), stopping)
     except OffsetsGoneError as error:

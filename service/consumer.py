@@ -5,23 +5,16 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 import structlog
-from confluent_kafka import OFFSET_BEGINNING as BEGINNING
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from service import metrics
-from service.kafka import kafka_settings
+from service.metrics import LAG
 from service.outage import AbandonedError, OutageError
 from service.record import Headers, Record
 from service.settings import Settings
 
 log = structlog.get_logger()
 RECORD_LIMIT = 1024 * 1024  # the broker's own limit; so many more bytes may come with each record asked for
-LOST = {
-    KafkaError.ILLEGAL_GENERATION,
-    KafkaError.UNKNOWN_MEMBER_ID,
-    KafkaError.FENCED_INSTANCE_ID,
-    KafkaError.STALE_MEMBER_EPOCH,
-}
+LOST = {KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID}
 
 
 class OffsetsGoneError(Exception):
@@ -32,7 +25,7 @@ class OrderConsumer:
     """One member of the group. Its callbacks run inside gather and idle, never beside a batch in work."""
 
     def __init__(self, settings: Settings, is_stopping: Callable[[], bool]) -> None:
-        self.consumer = Consumer(kafka_settings(settings))
+        self.consumer = Consumer(settings.kafka())
         self.settings = settings
         self.is_stopping = is_stopping
         self.idling = False
@@ -44,36 +37,19 @@ class OrderConsumer:
 
     def gather(self) -> list[Record]:
         """A batch: so many records, so many bytes or so many milliseconds, whichever comes first."""
-        self.resume()
+        if self.idling:
+            self.idling = False
+            self.consumer.resume(self.consumer.assignment())
         self.revoked.clear()
         records: list[Record] = []
-        size = 0
+        wanted, room = self.settings.batch_records, self.settings.batch_bytes
         deadline = time.monotonic() + self.settings.batch_window_ms / 1000
-        while len(records) < self.settings.batch_records and size < self.settings.batch_bytes:
-            room = max(1, (self.settings.batch_bytes - size) // RECORD_LIMIT)
-            wanted = min(self.settings.batch_records - len(records), room)
-            found = self.consumer.consume(wanted, max(0.0, deadline - time.monotonic()))
-            records += [record for message in found if (record := self.understand(message))]
-            size += sum(len(message.value() or b"") for message in found)
-            if time.monotonic() >= deadline:
-                break
+        while wanted > len(records) and room > 0 and (left := deadline - time.monotonic()) > 0:
+            found = self.consumer.consume(min(wanted - len(records), room // RECORD_LIMIT + 1), left)
+            records += [record for message in found if (record := understand(message))]
+            room -= sum(len(message.value() or b"") for message in found)
         self.last_poll = time.monotonic()
         return [record for record in records if (record.topic, record.partition) not in self.revoked]
-
-    def understand(self, message: Message) -> Record | None:
-        """The record in what the client gave us, unless it is an error that passes."""
-        error = message.error()
-        if error is None:
-            return record_of(message)
-        if error.code() == KafkaError._AUTO_OFFSET_RESET:
-            raise OffsetsGoneError(
-                f"{message.topic()}/{message.partition()}: the records after the committed offset are gone"
-                f" ({error.str()}). Find out what was lost, then set the group's offset by hand."
-            )
-        if error.fatal():
-            raise KafkaException(error)
-        log.warning("kafka", what=error.str())
-        return None
 
     def idle(self, seconds: float) -> None:
         """Wait while staying in the group: everything paused, polling on, unless the batch is lost anyway."""
@@ -86,14 +62,8 @@ class OrderConsumer:
                 raise AbandonedError("stopping" if self.is_stopping() else "a partition was taken away")
             message = self.consumer.poll(min(left, 0.2))
             self.last_poll = time.monotonic()
-            if message is not None and self.understand(message):  # just assigned, and not paused in time
-                self.seek(message.topic() or "", message.partition() or 0, message.offset() or 0)
-
-    def resume(self) -> None:
-        """Take up again what an outage paused."""
-        if self.idling:
-            self.idling = False
-            self.consumer.resume(self.consumer.assignment())
+            if message and (record := understand(message)):  # just assigned, and not paused in time
+                self.rewind([record])
 
     def commit(self, records: Sequence[Record]) -> None:
         """The offsets after the batch; an outage while the broker cannot take them."""
@@ -111,25 +81,16 @@ class OrderConsumer:
 
     def rewind(self, records: Sequence[Record]) -> None:
         """Go back to the start of an abandoned batch, in the partitions that are still ours."""
-        assigned = {(part.topic, part.partition) for part in self.consumer.assignment()}
+        ours = {(part.topic, part.partition) for part in self.consumer.assignment()} - self.revoked
         first = {(record.topic, record.partition): record.offset for record in reversed(records)}
-        for (topic, partition), offset in first.items():
-            if (topic, partition) in assigned - self.revoked:
-                self.seek(topic, partition, offset)
-
-    def seek(self, topic: str, partition: int, offset: int) -> None:
-        """Read on from there."""
-        self.consumer.seek(TopicPartition(topic, partition, offset))
-
-    def close(self) -> None:
-        """Leave the group at once, so that nobody waits for the session to run out."""
-        self.consumer.close()
+        for partition in first.keys() & ours:
+            self.consumer.seek(TopicPartition(*partition, first[partition]))
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Start where the group has committed, and where it never has, at the beginning."""
         start = consumer.committed(partitions, timeout=30) if partitions else []
         for partition in start:
-            partition.offset = partition.offset if partition.offset >= 0 else BEGINNING
+            partition.offset = partition.offset if partition.offset >= 0 else OFFSET_BEGINNING
         consumer.incremental_assign(start)
         if self.idling:
             consumer.pause(start)
@@ -144,17 +105,21 @@ class OrderConsumer:
         """How far each of our partitions is behind, from what the client knows already."""
         for part in self.consumer.position(self.consumer.assignment()):
             _, end = self.consumer.get_watermark_offsets(part, cached=True) or (0, 0)
-            if part.offset >= 0 and end >= 0:
-                metrics.LAG.labels(part.partition).set(max(0, end - part.offset))
+            if part.offset >= 0:
+                LAG.labels(part.partition).set(max(0, end - part.offset))
 
 
-def record_of(message: Message) -> Record:
-    """The bytes and where they lie."""
-    return Record(
-        message.topic() or "",
-        message.partition() or 0,
-        message.offset() or 0,
-        message.key(),
-        message.value(),
-        cast("Headers", message.headers() or []),  # bytes, because nothing here deserializes
-    )
+def understand(message: Message) -> Record | None:
+    """The record in what the client gave us, unless it is an error that passes."""
+    topic, partition, offset = message.topic() or "", message.partition() or 0, message.offset() or 0
+    error = message.error()
+    if error is None:
+        headers = cast("Headers", message.headers() or [])  # bytes, because nothing here deserializes
+        return Record(topic, partition, offset, message.key(), message.value(), headers)
+    if error.code() == KafkaError._AUTO_OFFSET_RESET:
+        gone = f"{topic}/{partition}: the records after the committed offset are gone ({error.str()})"
+        raise OffsetsGoneError(f"{gone}. Find out what was lost, then set the group's offset by hand.")
+    if error.fatal():
+        raise KafkaException(error)
+    log.warning("kafka", what=error.str())
+    return None

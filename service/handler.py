@@ -3,16 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from service.audit_entry import Entry, audit_entry
-from service.batch import Wave, waves
+from service.batch import waves
 from service.dead_letter import DeadLetter
 from service.halving import halving
 from service.message import Message
 from service.outage import RefusedError
-from service.post import Answers
+from service.post import Entry, audit_entry
 from service.record import Record
 from service.report import report
-from service.store import Handled, Item
+from service.store import Answers, Handled, Item
 
 
 @dataclass(frozen=True)
@@ -32,16 +31,20 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
     which messages are repeats, which are conflicts, and which have yet to be audited.
     """
     for wave in waves(records):
+        letters = [item for item in wave if isinstance(item, DeadLetter)]
+
         known = halving(wave, steps.write, lambda item, refusal: steps.write([bury(item, refusal)]))
         handled, conflicts = compare(wave, known)
         if conflicts:
             steps.write(conflicts)
+
         entries = [audit_entry(m, known[m.message_id]) for m in handled if not known[m.message_id].audited]
         answers: Answers = {}
         if entries:
-            answers = halving(entries, steps.post, lambda e, refusal: {e.body["message_id"]: str(refusal)})
+            answers = halving(entries, steps.post, lambda e, refusal: {str(e.body["message_id"]): str(refusal)})
             steps.mark(answers)
-        report(wave, known, handled, conflicts, answers)
+
+        report(handled, known, letters + conflicts, answers)
     steps.commit(records)
 
 
@@ -52,13 +55,10 @@ def bury(item: Item, refusal: RefusedError) -> DeadLetter:
     return DeadLetter(item.record, "invalid", str(refusal))
 
 
-def compare(wave: Wave, known: dict[str, Handled]) -> tuple[list[Message], list[DeadLetter]]:
+def compare(wave: Sequence[Item], known: dict[str, Handled]) -> tuple[list[Message], list[DeadLetter]]:
     """The messages as they are known, and those whose id is known with another value."""
     messages = [item for item in wave if isinstance(item, Message) and item.message_id in known]
     same = [m for m in messages if m.value_sha256 == known[m.message_id].value_sha256]
-    conflicts = [
-        DeadLetter(m.record, "conflict", f"message_id {m.message_id}: already seen with another value")
-        for m in messages
-        if m.value_sha256 != known[m.message_id].value_sha256
-    ]
-    return same, conflicts
+    others = [m for m in messages if m.value_sha256 != known[m.message_id].value_sha256]
+    reason = "message_id: already seen with another value"
+    return same, [DeadLetter(message.record, "conflict", reason) for message in others]

@@ -1,44 +1,42 @@
 """/livez, /readyz and /metrics, on a port of their own and in a thread of their own."""
 
 import threading
-from collections.abc import Callable
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import generate_latest
+from sqlalchemy import Engine
 
-Answer = tuple[int, str, bytes]
+from service.consumer import OrderConsumer
+from service.database import is_reachable
+from service.settings import Settings
 
 
-def serve_health(address: tuple[str, int], is_alive: Callable[[], bool], why_not: Callable[[], str]) -> None:
+def serve_health(settings: Settings, engine: Engine, consumer: OrderConsumer) -> None:
     """Answer until the process ends; a taken port is an error here and now."""
 
-    def answer(path: str) -> Answer:
+    def answer(path: str) -> tuple[int, str]:
+        silent = time.monotonic() - consumer.last_poll
         if path == "/metrics":
-            return 200, CONTENT_TYPE_LATEST, generate_latest()
-        if path == "/livez":
-            return plain(is_alive(), "the loop has stopped")
-        if path == "/readyz":
-            reason = why_not()
-            return plain(not reason, reason)
-        return plain(False, "only /livez, /readyz and /metrics are here", status=404)
+            return 200, generate_latest().decode()
+        if path not in ("/livez", "/readyz"):
+            return 404, "only /livez, /readyz and /metrics are here\n"
+        if silent > (settings.poll_recent_seconds if path == "/readyz" else settings.max_poll_interval_ms / 1000):
+            return 503, f"the last poll was {silent:.0f} seconds ago\n"
+        if path == "/readyz" and not is_reachable(engine):
+            return 503, "the database does not answer\n"
+        return 200, "ok\n"
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status, content_type, body = answer(self.path)
+            status, text = answer(self.path)
             self.send_response(status)
-            self.send_header("Content-Type", content_type)
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Type", "text/plain; version=1.0.0; charset=utf-8")
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(text.encode())
 
         def log_message(self, *_: object) -> None:
             """Probes every few seconds are no news."""
 
-    server = ThreadingHTTPServer(address, Handler)
+    server = ThreadingHTTPServer((settings.service_host, settings.service_port), Handler)
     threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
-
-
-def plain(good: bool, reason: str, status: int = 503) -> Answer:
-    """A word for a person, a status for a probe."""
-    text = "ok" if good else reason
-    return (200 if good else status), "text/plain; charset=utf-8", f"{text}\n".encode()

@@ -2,13 +2,11 @@
 
 from prometheus_client import Counter, Gauge, Histogram
 
-BATCH_RECORDS = Histogram("batch_records", "Records in a batch", buckets=(1, 5, 10, 50, 100, 200, 300, 400, 500, 1000))
-STAGE_SECONDS = Histogram(
-    "stage_seconds",
-    "How long a stage of a batch took, waiting out outages included",
-    ["stage"],
-    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60),
-)
+SIZES = (1, 5, 10, 50, 100, 200, 300, 400, 500, 1000)
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+
+BATCH_RECORDS = Histogram("batch_records", "Records in a batch", buckets=SIZES)
+STAGE_SECONDS = Histogram("stage_seconds", "How long a stage took, outages included", ["stage"], buckets=SECONDS)
 FULFILLED = Counter("fulfilled_messages", "Messages that became a fulfillment")
 REJECTED = Counter("rejected_messages", "Messages for an order that was already fulfilled")
 DUPLICATES = Counter("duplicate_messages", "Messages that had been handled before, removed")

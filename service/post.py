@@ -3,18 +3,57 @@
 import json
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 from urllib3.exceptions import HTTPError
 
-from service.audit_entry import Entry
+from service.ids import derive
+from service.message import Message
+from service.order import total
 from service.outage import OutageError, RefusedError
+from service.store import Answers, Handled
 
 REFUSED = {400, 413, 422}  # the same bytes again will be refused again
 ANSWER_LIMIT = 8 * 1024 * 1024  # an answer without an end must not fill the memory
 
-Answers = dict[str, str | None]  # message id -> None, or why the entry was refused for good
+
+class Entry(NamedTuple):
+    """What the receiver is told of a message, and under which key."""
+
+    idempotency_key: str
+    body: dict[str, str | None]
+
+
+class ItemAnswer(TypedDict):
+    """What the receiver says to one entry."""
+
+    idempotency_key: str | None
+    status: int
+    body: dict[str, Any]
+
+
+class BatchAnswer(TypedDict):
+    """What it says to all of them."""
+
+    items: list[ItemAnswer]
+
+
+ANSWER = TypeAdapter(BatchAnswer)
+
+
+def audit_entry(message: Message, handled: Handled) -> Entry:
+    """A pure function of the message and its outcome: a retry sends the same key and the same bytes."""
+    body = {
+        "message_id": message.message_id,
+        "order_id": message.order["order_id"],
+        "outcome": "fulfilled" if handled.fulfilled else "rejected",
+        "fulfillment_id": derive("fulfillment", message.message_id) if handled.fulfilled else None,
+        "total": total(message.order) if handled.fulfilled else None,
+    }
+    return Entry(derive("audit", message.message_id), body)
 
 
 def session() -> requests.Session:
@@ -26,55 +65,41 @@ def session() -> requests.Session:
 
 def post(http: requests.Session, url: str, timeout: float, entries: Sequence[Entry]) -> Answers:
     """The receiver's answer for each entry; OutageError while it cannot give them all."""
-    items = [{"idempotency_key": entry.idempotency_key, "body": entry.body} for entry in entries]
-    status, retry_after, document = send(http, f"{url}/audit-entries/batch", timeout, {"items": items})
+    items = [entry._asdict() for entry in entries]
+    body = json.dumps({"items": items}, separators=(",", ":"), ensure_ascii=False).encode()
+    status, retry_after, content = send(http, f"{url}/audit-entries/batch", body, timeout)
     if status in REFUSED:
-        raise RefusedError(f"{status} {detail(document)}")
+        raise RefusedError(f"{status} {content[:500].decode(errors='replace')}")
     if status != 200:  # 401, 403 and 404 too: somebody must mend them, and until then nothing is skipped
-        raise OutageError(f"audit receiver: {status} {detail(document)}", retry_after)
-    answers = {item.get("idempotency_key"): item for item in document.get("items", [])}
-    return {entry.body["message_id"]: verdict(answers.get(entry.idempotency_key)) for entry in entries}
+        raise OutageError(f"audit receiver: {status}", retry_after)
+    try:
+        answers = {item["idempotency_key"]: item for item in ANSWER.validate_json(content)["items"]}
+        return {str(entry.body["message_id"]): verdict(answers[entry.idempotency_key]) for entry in entries}
+    except (ValidationError, LookupError) as error:
+        raise OutageError("audit receiver: not an answer for each entry") from error
 
 
-def verdict(item: Any) -> str | None:
+def verdict(item: ItemAnswer) -> str | None:
     """None for an accepted entry, the reason for a refused one; anything else is asked again."""
-    status = item.get("status") if isinstance(item, dict) else None
-    if status in (200, 201):
-        return None
-    if status in REFUSED:
-        return f"{status} {detail(item.get('body'))}"
-    raise OutageError(f"audit receiver: item status {status}")
+    if item["status"] in REFUSED:
+        return f"{item['status']} {item['body'].get('detail', '')}"[:500]
+    if item["status"] not in (200, 201):
+        raise OutageError(f"audit receiver: item status {item['status']}")
+    return None
 
 
-def send(http: requests.Session, url: str, timeout: float, document: Any) -> tuple[int, float | None, dict[str, Any]]:
-    """One request; a lost, endless or unreadable answer is an outage, because its effect is unknown."""
-    body = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
-    headers = {"Content-Type": "application/json"}
+def send(http: requests.Session, url: str, body: bytes, timeout: float) -> tuple[int, float | None, bytes]:
+    """One request; a lost, late or endless answer is an outage, because its effect is unknown."""
     deadline = time.monotonic() + timeout
+    headers = {"Content-Type": "application/json"}
+    content = b""
     try:
         with http.post(url, body, headers=headers, timeout=timeout, allow_redirects=False, stream=True) as answer:
-            parsed = json.loads(read(answer, deadline) or b"{}")
-    except (requests.RequestException, HTTPError, OSError, ValueError) as error:
+            while chunk := answer.raw.read1(65536, decode_content=True):
+                content += chunk
+                if len(content) > ANSWER_LIMIT or time.monotonic() > deadline:
+                    raise OutageError(f"audit receiver: no end after {len(content)} bytes")
+    except (requests.RequestException, HTTPError, OSError) as error:
         raise OutageError(f"audit receiver: {type(error).__name__}") from error
-    return answer.status_code, seconds(answer.headers.get("Retry-After")), parsed
-
-
-def read(answer: requests.Response, deadline: float) -> bytes:
-    """The whole answer, unless it is endless or trickles past the deadline."""
-    content = b""
-    while chunk := answer.raw.read1(65536, decode_content=True):
-        content += chunk
-        if len(content) > ANSWER_LIMIT or time.monotonic() > deadline:
-            raise OutageError(f"audit receiver: no end after {len(content)} bytes")
-    return content
-
-
-def seconds(retry_after: str | None) -> float | None:
-    """Retry-After in seconds; its other form, a date, is left to our own back-off."""
-    return float(retry_after) if retry_after and retry_after.isdigit() else None
-
-
-def detail(document: Any) -> str:
-    """The problem's own words, cut to what a row or a log line should hold."""
-    text = document.get("detail", "") if isinstance(document, dict) else ""
-    return str(text)[:500]
+    seconds = answer.headers.get("Retry-After", "")  # its other form, a date, is left to our own back-off
+    return answer.status_code, float(seconds) if seconds.isdigit() else None, content

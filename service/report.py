@@ -7,44 +7,34 @@ import structlog
 from service import metrics
 from service.dead_letter import DeadLetter
 from service.message import Message
-from service.post import Answers
-from service.store import Handled, Item
+from service.record import Record
+from service.store import Answers, Handled
 
 log = structlog.get_logger()
 
 
 def report(
-    wave: Sequence[Item],
-    known: dict[str, Handled],
-    handled: Sequence[Message],
-    conflicts: Sequence[DeadLetter],
-    answers: Answers,
+    messages: Sequence[Message], known: dict[str, Handled], letters: Sequence[DeadLetter], answers: Answers
 ) -> None:
-    """Once for each wave, after everything in it is safe."""
-    refused = [i for i in wave if isinstance(i, Message) and i.message_id not in known]
-    buried = [DeadLetter(message.record, "invalid", "refused by the database") for message in refused]
-    for letter in [*(i for i in wave if isinstance(i, DeadLetter)), *conflicts, *buried]:
-        metrics.DEAD_LETTERS.labels(letter.kind).inc()
-        log.warning("dead_letter", kind=letter.kind, reason=letter.reason, **place(letter))
-    count(handled, known)
-    for message_id, error in answers.items():
-        (metrics.AUDIT_ERRORS if error else metrics.AUDITED).inc()
-        if error:
-            log.error("audit_refused", message_id=message_id, reason=error)
-
-
-def count(messages: Sequence[Message], known: dict[str, Handled]) -> None:
-    """The messages of a wave by what became of them: added up first, a counter's lock costs more."""
-    first = [m for m in messages if known[m.message_id].first]
-    rejected = [m for m in first if known[m.message_id].outcome == "rejected"]
+    """Once for each wave, after everything in it is safe; added up first, because a counter's lock costs."""
+    first = [message for message in messages if known[message.message_id].first]
+    rejected = [message for message in first if not known[message.message_id].fulfilled]
+    refused = {message_id: error for message_id, error in answers.items() if error}
     metrics.DUPLICATES.inc(len(messages) - len(first))
     metrics.FULFILLED.inc(len(first) - len(rejected))
     metrics.REJECTED.inc(len(rejected))
+    metrics.AUDITED.inc(len(answers) - len(refused))
+    metrics.AUDIT_ERRORS.inc(len(refused))
     for message in rejected:
-        order_id = message.order["order_id"]
-        log.info("rejected", message_id=message.message_id, order_id=order_id, **place(message))
+        ids = {"message_id": message.message_id, "order_id": message.order["order_id"]}
+        log.info("rejected", **ids, **place(message.record))
+    for letter in letters:
+        metrics.DEAD_LETTERS.labels(letter.kind).inc()
+        log.warning("dead_letter", kind=letter.kind, reason=letter.reason, **place(letter.record))
+    for message_id, error in refused.items():
+        log.error("audit_refused", message_id=message_id, reason=error)
 
 
-def place(item: Item) -> dict[str, str | int]:
-    """Where the record lies, under the names that every log line uses."""
-    return {"topic": item.record.topic, "partition": item.record.partition, "offset": item.record.offset}
+def place(record: Record) -> dict[str, str | int]:
+    """Where a record lies, under the names that every log line uses."""
+    return {"topic": record.topic, "partition": record.partition, "offset": record.offset}

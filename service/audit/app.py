@@ -1,126 +1,101 @@
 """The audit receiver's HTTP side: what is read, within which bounds, and what is answered."""
 
 import asyncio
+import json
 from typing import Any
 
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from service.audit.body import Item, document_of, item_of, key_of
-from service.audit.problem import ProblemError, answer_problem
+from service.audit.entry import KEY_HEADER, Answer, Item, check, problem
 from service.audit.settings import Settings
-from service.audit.store import Answer, record
+from service.audit.store import record
 from service.database import is_reachable
 from service.outage import OutageError, RefusedError
 
 LOCK_NOT_AVAILABLE = "55P03"
+COME_BACK = {"Retry-After": "1"}
 
 
 def create_app(settings: Settings, engine: Engine) -> Starlette:
     """The application, with everything it needs handed in."""
 
     async def post_entry(request: Request) -> Response:
-        key = key_of(request.headers.getlist("Idempotency-Key"))
-        raw = await read_body(request, settings)
-        status, document = await run_in_threadpool(one, engine, key, raw)
-        return JSONResponse(document, status, media_type=media_type(status))
+        keys = request.headers.getlist("Idempotency-Key")
+        key = KEY_HEADER.fullmatch(keys[0]) if len(keys) == 1 else None
+        if key is None:
+            raise HTTPException(400, 'Idempotency-Key: should be one string in quotes, like "8e03978e-40d5"')
+        body = await read(request, settings)
+        [(status, document)] = await run_in_threadpool(answer, engine, [(key[1], body)])
+        return respond(status, document)
 
     async def post_batch(request: Request) -> Response:
-        raw = await read_body(request, settings)
-        return JSONResponse(await run_in_threadpool(many, engine, raw, settings.audit_batch_items))
-
-    async def livez(_request: Request) -> Response:
-        return PlainTextResponse("ok\n")
+        body = await read(request, settings)
+        items = body.get("items") if isinstance(body, dict) else None
+        if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
+            raise HTTPException(400, "items: should be a list with at least one object")
+        if len(items) > settings.audit_batch_items:
+            raise HTTPException(413, f"items: at most {settings.audit_batch_items} are allowed")
+        given = [(item.get("idempotency_key"), item.get("body")) for item in items]
+        answers = await run_in_threadpool(answer, engine, given)
+        pairs = zip(given, answers, strict=True)
+        return respond(200, {"items": [{"idempotency_key": k, "status": s, "body": b} for (k, _), (s, b) in pairs]})
 
     async def readyz(_request: Request) -> Response:
-        if await run_in_threadpool(is_reachable, engine):
-            return PlainTextResponse("ok\n")
-        return PlainTextResponse("the database does not answer\n", 503)
+        ready = await run_in_threadpool(is_reachable, engine)
+        return PlainTextResponse("ok\n" if ready else "the database does not answer\n", 200 if ready else 503)
 
     routes = [
         Route("/audit-entries", post_entry, methods=["POST"]),
         Route("/audit-entries/batch", post_batch, methods=["POST"]),
-        Route("/livez", livez),
+        Route("/livez", lambda _: PlainTextResponse("ok\n")),
         Route("/readyz", readyz),
     ]
-    return Starlette(routes=routes, exception_handlers={ProblemError: answer_problem})
+    return Starlette(routes=routes, exception_handlers={HTTPException: respond_problem})
 
 
-def one(engine: Engine, key: str, raw: bytes) -> Answer:
-    """One entry, its key in the header."""
-    [answer] = recorded(engine, [item_of(key, document_of(raw))])
-    return answer
-
-
-def many(engine: Engine, raw: bytes, limit: int) -> dict[str, Any]:
-    """Many entries, each with its own key and its own answer; all are checked before any SQL."""
-    document = document_of(raw)
-    given = document.get("items") if isinstance(document, dict) else None
-    if not isinstance(given, list) or not given:
-        raise ProblemError(400, "items: should be a list with at least one entry")
-    if len(given) > limit:
-        raise ProblemError(413, f"items: {len(given)} entries, at most {limit} are allowed")
-    checked = [check(entry) for entry in given]
-    good = [item for item in checked if isinstance(item, Item)]
-    answers = iter(recorded(engine, good) if good else [])
-    return {
-        "items": [
-            item_answer(entry, next(answers) if isinstance(item, Item) else (item.status, item.document()))
-            for entry, item in zip(given, checked, strict=True)
-        ]
-    }
-
-
-def check(entry: Any) -> Item | ProblemError:
-    """The item, or the problem that is its answer; the others do not suffer for it."""
+def answer(engine: Engine, given: list[tuple[Any, Any]]) -> list[Answer]:
+    """An answer for each key and body; all are checked before any SQL, and a bad one harms no other."""
+    checked = [check(key, body) for key, body in given]
+    items = [item for item in checked if isinstance(item, Item)]
     try:
-        fields = entry if isinstance(entry, dict) else {}
-        return item_of(fields.get("idempotency_key"), fields.get("body"))
-    except ProblemError as problem:
-        return problem
-
-
-def item_answer(entry: Any, answer: Answer) -> dict[str, Any]:
-    """One line of a batch's answer."""
-    key = entry.get("idempotency_key") if isinstance(entry, dict) else None
-    return {"idempotency_key": key, "status": answer[0], "body": answer[1]}
-
-
-def recorded(engine: Engine, items: list[Item]) -> list[Answer]:
-    """The answers, or the problem that stands for all of them."""
-    try:
-        return record(engine, items)
+        recorded = iter(record(engine, items) if items else [])
     except OutageError as outage:
         if outage.sqlstate == LOCK_NOT_AVAILABLE:
-            raise ProblemError(409, "Idempotency-Key: its first request is still in work", 1) from outage
-        raise ProblemError(503, "the database does not answer", 1) from outage
+            raise HTTPException(409, "Idempotency-Key: its first request is still in work", COME_BACK) from outage
+        raise HTTPException(503, "the database does not answer", COME_BACK) from outage
     except RefusedError as refusal:
-        raise ProblemError(400, str(refusal)) from refusal
+        raise HTTPException(400, str(refusal)) from refusal
+    return [next(recorded) if isinstance(item, Item) else item for item in checked]
 
 
-async def read_body(request: Request, settings: Settings) -> bytes:
-    """The whole body, unless it is too large or too slow."""
-    too_large = ProblemError(413, f"body: at most {settings.audit_body_bytes} bytes are allowed")
-    if int(request.headers.get("Content-Length") or 0) > settings.audit_body_bytes:
-        raise too_large
+async def read(request: Request, settings: Settings) -> Any:
+    """The JSON of the whole body, unless it is too large, too slow or none."""
     raw = bytearray()
     try:
         async with asyncio.timeout(settings.audit_body_seconds):
             async for chunk in request.stream():
                 raw += chunk
                 if len(raw) > settings.audit_body_bytes:
-                    raise too_large
-    except TimeoutError:
-        raise ProblemError(408, "body: not complete in time") from None
-    except ClientDisconnect:
-        raise ProblemError(400, "body: cut off") from None
-    return bytes(raw)
+                    raise HTTPException(413, f"body: at most {settings.audit_body_bytes} bytes are allowed")
+        return json.loads(raw)
+    except TimeoutError as error:
+        raise HTTPException(408, "body: not complete in time") from error
+    except (ClientDisconnect, ValueError, RecursionError) as error:
+        raise HTTPException(400, f"body: not JSON ({type(error).__name__})") from error
 
 
-def media_type(status: int) -> str:
+def respond(status: int, document: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
     """Errors are problems, also when they are one item's answer."""
-    return "application/json" if status < 400 else "application/problem+json"
+    return JSONResponse(document, status, headers, "application/json" if status < 400 else "application/problem+json")
+
+
+def respond_problem(_request: Request, error: Exception) -> Response:
+    """What Starlette calls for an HTTPException, ours or its own."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
+    return respond(*problem(error.status_code, error.detail), dict(error.headers or {}))

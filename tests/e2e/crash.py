@@ -9,11 +9,10 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from service.__main__ import main
+from service.__main__ import main, wire
 from service.consumer import OrderConsumer
 from service.handler import Steps
 from service.settings import Settings
-from service.wiring import wire
 
 
 def killed_before(step: str) -> Callable[[Settings, Engine, OrderConsumer], Steps]:

@@ -13,8 +13,7 @@ from ops.stack.stack import Stack
 from service.batch import waves
 from service.database import connect_to, sorted_errors
 from service.handler import Steps, handle
-from service.outage import OutageError, RefusedError
-from service.patience import Patience
+from service.outage import OutageError, Patience, RefusedError
 from service.record import Record
 from service.store import Handled, write
 from tests.builders import record, value
@@ -144,7 +143,7 @@ def test_a_lost_tracking_table_does_not_double_the_events(engine: Engine) -> Non
     message = record(message_id, value(fresh("o")))
     for _ in range(2):
         [known] = store(engine, fresh("subscriber"), [message]).values()
-        assert known.outcome == "fulfilled"
+        assert known.fulfilled
     tables = counts([message_id])
     assert tables["fulfillment"][message_id] == tables["outbox"][message_id] == 1
 

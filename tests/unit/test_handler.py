@@ -4,15 +4,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from service.audit_entry import Entry
 from service.dead_letter import DeadLetter
 from service.handler import Steps, handle
 from service.message import Message
-from service.outage import OutageError, RefusedError
-from service.patience import Patience
-from service.post import Answers
+from service.outage import OutageError, Patience, RefusedError
+from service.post import Entry
 from service.record import Record
-from service.store import Handled, Item
+from service.store import Answers, Handled, Item
 from tests.builders import record, value
 
 
@@ -34,7 +32,7 @@ class World:
         self.calls.append("write")
         self.letters += [item for item in items if isinstance(item, DeadLetter)]
         first = {
-            m.message_id: Handled(m.value_sha256, "fulfilled", audited=False, first=True)
+            m.message_id: Handled(m.value_sha256, fulfilled=True, audited=False, first=True)
             for m in messages
             if m.message_id not in self.tracking
         }
@@ -46,7 +44,7 @@ class World:
         """One effect for each key."""
         self.calls.append("post")
         self.audit |= {entry.idempotency_key: entry for entry in entries}
-        return {entry.body["message_id"]: None for entry in entries}
+        return {str(entry.body["message_id"]): None for entry in entries}
 
     def mark(self, answers: Answers) -> None:
         """Remember who was audited."""

@@ -61,12 +61,7 @@ def test_each_kind_repeats_or_changes_just_what_its_name_says() -> None:
 
 def test_good_records_are_understood_and_each_spoiled_one_is_not() -> None:
     """What the ledger expects is what the order contract says, for every way to spoil an order."""
-    assert {record.kind for record in RECORDS if understood(record)} == {
-        "order",
-        "redelivery",
-        "conflict",
-        "second",
-    }
+    assert {record.kind for record in RECORDS if understood(record)} == {"order", "redelivery", "conflict", "second"}
     good = RECORDS[0]
     assert [name for name, spoil in SPOILED.items() if understood(spoil(good))] == []
 

@@ -1,0 +1,66 @@
+"""The contract of a request: the idempotency key, and the body of one audit entry."""
+
+import json
+import re
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from service.order import Id, describe
+
+Answer = tuple[int, dict[str, Any]]  # status and document
+
+Key = Annotated[str, StringConstraints(pattern=r"^[!#-\[\]-~]{1,128}$")]
+KEY_HEADER = re.compile(r'"([!#-\[\]-~]{1,128})"')  # a structured-field String: the draft wants the quotes
+Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+Total = Annotated[str, StringConstraints(max_length=40, pattern=r"^[0-9]{1,30}(\.[0-9]{1,2})?$")]
+
+
+class Body(TypedDict):
+    """What happened to one message."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")  # type: ignore[misc]  # pydantic's way
+    message_id: Id
+    order_id: Id
+    outcome: Literal["fulfilled", "rejected"]
+    fulfillment_id: Uuid | None
+    total: Total | None
+
+
+class Given(TypedDict):
+    """One entry as it comes: the key from the header, or both from one item of a batch."""
+
+    idempotency_key: Key
+    body: Body
+
+
+class Item(NamedTuple):
+    """One checked entry, and the fingerprint of its body: the same key with another one is a 422."""
+
+    idempotency_key: str
+    body: Body
+    body_sha256: str
+
+
+GIVEN = TypeAdapter(Given)
+
+
+def check(key: Any, body: Any) -> Item | Answer:
+    """The entry, or the problem that is its answer."""
+    try:
+        given = GIVEN.validate_python({"idempotency_key": key, "body": body})
+    except ValidationError as error:
+        return problem(400, describe(error).removeprefix("body."))
+    checked = given["body"]
+    if (checked["outcome"] == "fulfilled") != (checked["fulfillment_id"] is not None):
+        return problem(400, "fulfillment_id: belongs to outcome fulfilled, and to no other")
+    canonical = json.dumps(checked, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return Item(given["idempotency_key"], checked, sha256(canonical.encode()).hexdigest())
+
+
+def problem(status: int, detail: str) -> Answer:
+    """An error as RFC 9457 wants it; the detail names the field and repeats nothing of the request."""
+    return status, {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
