@@ -7,9 +7,8 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine
 
-from migrations.roles import make_database, make_roles
+from migrations.server import drop_slot, make_database, make_roles, make_slot
 from migrations.settings import Settings
-from migrations.slots import drop_slot, make_slot
 
 HERE = Path(__file__).parent
 
@@ -18,24 +17,21 @@ def main() -> None:
     """Bring both databases to the newest revision, or take everything away again."""
     parser = argparse.ArgumentParser(prog="python -m migrations", description=__doc__)
     parser.add_argument("direction", choices=["upgrade", "downgrade"])
-    parser.add_argument("--only", choices=["fulfillment", "audit"], help="one of the two databases")
     parser.add_argument("--without-slots", action="store_true", help="for a copy that no connector reads")
     asked = parser.parse_args()
     settings = Settings()
-    databases = {k: v for k, v in settings.databases().items() if asked.only in (None, k)}
-    step = upgrade if asked.direction == "upgrade" else downgrade
-    with autocommit(settings, "postgres").connect() as admin:
-        if asked.direction == "upgrade":
+    if asked.direction == "upgrade":
+        with engine(settings, "postgres").connect() as admin:
             make_roles(admin, settings.secrets_dir)
-            for database in databases.values():
+            for database in settings.databases().values():
                 make_database(admin, database)
-    for name, database in databases.items():
-        with autocommit(settings, database).connect() as admin:
-            step(admin, name, slots=not asked.without_slots)
-            print(f"{name}: {asked.direction} done")  # noqa: T201 - a one-shot says what it did
+    for name, database in settings.databases().items():
+        with engine(settings, database).connect() as admin:
+            (upgrade if asked.direction == "upgrade" else downgrade)(admin, name, slots=not asked.without_slots)
+        print(f"{name}: {asked.direction} done")  # noqa: T201 - a one-shot says what it did
 
 
-def autocommit(settings: Settings, database: str) -> Engine:
+def engine(settings: Settings, database: str) -> Engine:
     """The administrator's engine, with no transaction but those that are asked for."""
     return create_engine(settings.admin_url(database), isolation_level="AUTOCOMMIT")
 
@@ -56,11 +52,10 @@ def downgrade(admin: Connection, name: str, *, slots: bool) -> None:
 
 def config(admin: Connection, name: str) -> Config:
     """Alembic's configuration, here instead of in a file of its own."""
-    alembic = Config()
+    alembic = Config(attributes={"engine": admin.engine})
     alembic.set_main_option("script_location", str(HERE))
     alembic.set_main_option("version_locations", str(HERE / name))
     alembic.set_main_option("path_separator", "os")
-    alembic.attributes["engine"] = admin.engine
     return alembic
 
 
