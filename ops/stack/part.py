@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import requests
 
@@ -30,7 +31,8 @@ class Part:
 def parts(settings: Settings) -> list[Part]:
     """All of them, in the order in which they start."""
     services = [service(settings, number) for number in range(1, settings.services + 1)]
-    return [postgres(settings), kafka(settings), connect(settings), audit(settings), *services]
+    landing = [land(settings)] if settings.land else []
+    return [postgres(settings), kafka(settings), connect(settings), audit(settings), *services, *landing]
 
 
 def postgres(settings: Settings) -> Part:
@@ -90,6 +92,17 @@ def service(settings: Settings, number: int) -> Part:
         ports={"SERVICE_PORT": port},
         ready=partial(answers, f"http://{HOST}:{port}/readyz"),
         env={"SERVICE_HOST": HOST, "SERVICE_PORT": str(port)},
+    )
+
+
+def land(settings: Settings) -> Part:
+    """The landing that goes on and on; ready when its query has its checkpoint."""
+    checkpoint = Path(settings.environment()["DELTA_ROOT"], "checkpoint", "metadata")
+    return Part(
+        name="land",
+        argv=[sys.executable, "-m", "spark.land"],
+        ports={},
+        ready=lambda: "" if checkpoint.exists() else f"there is no {checkpoint}",
     )
 
 
