@@ -1,0 +1,1 @@
+"""Lands every topic in Delta tables, and reconciles them with the databases, id by id."""

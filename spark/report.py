@@ -1,0 +1,46 @@
+"""What people read: a table and a verdict as text, and a page of HTML."""
+
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from spark.hops import PATH
+from spark.outcome import DEFECTS
+
+COUNTS = ("in", "out", "duplicates_removed", "rejected", "dead_letters", *DEFECTS, "late")
+
+Row = dict[str, Any]
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """The rows along the path: the first hop that lost something comes first."""
+    place = {hop: place for place, hop in enumerate(PATH)}
+    return sorted(rows, key=lambda row: place.get(row["hop"], len(PATH)))
+
+
+def verdict_of(hops: list[Row]) -> Row:
+    """Whether all is well, and one line that says what is not."""
+    counts = {defect: sum(hop[defect] for hop in hops) for defect in DEFECTS}
+    wrong = ", ".join(f"{count} {defect}" for defect, count in counts.items() if count)
+    return {"ok": not wrong, "verdict": f"verdict: {wrong or 'nothing lost, nothing doubled'}"}
+
+
+def as_text(result: Row) -> str:
+    """The table, the first findings, where the page lies, and the verdict as last line."""
+    width = max(len(hop["hop"]) for hop in result["hops"])
+    headings = [name.replace("_", " ") for name in COUNTS]
+    lines = ["  ".join([" " * width, *(heading.rjust(7) for heading in headings)])]
+    for hop in result["hops"]:
+        counts = (str(hop[name]).rjust(max(7, len(name))) for name in COUNTS)
+        lines.append("  ".join([hop["hop"].ljust(width), *counts]))
+    lines += ["{outcome}: {id} in {hop}: {detail}".format(**finding) for finding in result["findings"]]
+    return "\n".join([*lines, f"report: {result['report']}", result["verdict"]])
+
+
+def render(result: Row) -> str:
+    """The page, which needs nothing from anywhere else."""
+    template = files("spark").joinpath("report.html.j2").read_text()
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(template).render(result, columns=COUNTS, defects=DEFECTS, path=PATH)
