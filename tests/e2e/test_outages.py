@@ -15,6 +15,7 @@ from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import Sent, exactly_one, fresh, query, send, until, until_handled, until_published
 from tests.e2e.front import Front
+from tests.reconciliation import assert_reconciled
 
 ORDERS = 2_000
 
@@ -168,3 +169,9 @@ def wait_for_metric(stack: Stack, name: str, least: float) -> None:
         return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
 
     until(total, lambda seen: seen >= least, 30, f"{name} did not reach {least}")
+
+
+def test_afterwards_everything_reconciles(stack: Stack) -> None:
+    """Id by id, hop by hop, everything that the tests above have sent is matched."""
+    until_handled()
+    assert_reconciled(stack)

@@ -1,0 +1,153 @@
+"""Reconciliation on the running stack: it finds what is wrong, and nothing where nothing is."""
+
+import json
+import os
+import threading
+from typing import Any
+
+from confluent_kafka import Producer
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+
+from ops.stack.stack import Stack
+from tests.builders import value
+from tests.client import Landed, Sent, connect, fresh, query, send, until_handled, until_published
+from tests.reconciliation import assert_reconciled, reconcile
+
+
+def orders(count: int) -> list[str]:
+    """Send so many good orders, and return their message ids."""
+    prefix = fresh("rec")
+    ids = [f"{prefix}-{n}" for n in range(count)]
+    send([Sent(i, i, value(i)) for i in ids])
+    return ids
+
+
+def event_of(message_id: str, topic: str = "fulfillment.events") -> Landed:
+    """The event of a message."""
+    return until_published(topic, lambda e: json.loads(e.value).get("message_id") == message_id, 1)[0]
+
+
+def publish(topic: str, event: Landed, content: bytes | None = None) -> None:
+    """Put an event on its topic once more, as Connect does after a crash, or with other content."""
+    producer = Producer({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"], "partitioner": "murmur2_random"})
+    producer.produce(topic, content or event.value, event.key, headers=list(event.headers.items()))
+    assert producer.flush(10) == 0
+
+
+def hop(result: dict[str, Any], name: str) -> dict[str, Any]:
+    """The counts of one hop."""
+    [found] = [row for row in result["hops"] if name in row["hop"]]
+    return dict(found)
+
+
+def test_a_clean_run_finds_nothing(stack: Stack) -> None:
+    """Redeliveries, a rejection, a conflict and poison are what they should be: all matched."""
+    [first, *_] = orders(50)
+    again = [Sent(first, first, value(first))] * 2
+    second = Sent(fresh("second"), first, value(first))
+    conflict = Sent(first, first, value(first, customer_id="other"))
+    send([*again, second, conflict, Sent("poison", "poison", b"{")])
+    until_handled()
+    result = assert_reconciled(stack)
+    assert hop(result, "order.events → tracking")["duplicates_removed"] >= 2
+    assert hop(result, "order.events → tracking")["dead_letters"] >= 2
+
+
+def test_a_second_copy_of_an_event_is_lawful(stack: Stack) -> None:
+    """The same event twice on the topic, same id and bytes, is a duplicate removed and nothing more."""
+    [message_id] = orders(1)
+    before = hop(assert_reconciled(stack), "outbox → fulfillment.events")["duplicates_removed"]
+    publish("fulfillment.events", event_of(message_id))
+    after = hop(assert_reconciled(stack), "outbox → fulfillment.events")["duplicates_removed"]
+    assert after == before + 1
+
+
+def test_under_load_and_lagging_it_finds_nothing(stack: Stack) -> None:
+    """While orders keep coming faster than they are settled, no id is called lost: late ones are late."""
+    done = threading.Event()
+
+    def keep_sending() -> None:
+        for _ in range(100):  # a bound, should nobody say that it is done
+            orders(50)
+            if done.wait(0.1):
+                return
+
+    thread = threading.Thread(target=keep_sending)
+    thread.start()
+    try:
+        assert_reconciled(stack)
+    finally:
+        done.set()
+        thread.join()
+    until_handled()
+    assert_reconciled(stack)
+
+
+def test_every_planted_defect_is_found(spoiled: Stack) -> None:
+    """Eleven orders, nine of them spoiled in one way each: every defect is found by its id, in its hop."""
+    names = ["unpublished", "altered", "twice", "unaudited", "audited twice", "unfulfilled", "other total",
+             "unmarked", "phantom", "good", "also good"]  # fmt: skip
+    ids = dict(zip(names, orders(len(names)), strict=True))
+    until_handled()
+    events = {name: event_of(message_id) for name, message_id in ids.items()}
+    with connect("fulfillment", "postgres") as admin:
+        spoil = admin.execute
+        new = "insert into outbox (event_id, aggregate_type, aggregate_id, event_type, traceparent, payload)"
+        copy = "'fulfillment', aggregate_id, event_type, traceparent"
+        of = "payload->>'message_id' = %s"
+        spoil("alter publication outbox drop table outbox")
+        spoil(f"{new} select gen_random_uuid(), {copy}, payload from outbox where {of}".encode(), [ids["unpublished"]])
+        spoil("alter publication outbox add table outbox")
+        spoil(f"{new} select gen_random_uuid(), {copy}, payload from outbox where {of}".encode(), [ids["twice"]])
+        spoil("delete from fulfillment where message_id = %s", [ids["unfulfilled"]])
+        spoil("update fulfillment set total = total + 0.01 where message_id = %s", [ids["other total"]])
+        spoil("update tracking set audited_at = null where message_id = %s", [ids["unmarked"]])
+    with connect("audit", "postgres") as admin:
+        admin.execute("delete from audit_entry where message_id = %s", [ids["unaudited"]])
+        admin.execute(
+            "insert into audit_entry select 'another key', gen_random_uuid(), message_id, order_id, outcome,"
+            " fulfillment_id, total, body_sha256, answer from audit_entry where message_id = %s",
+            [ids["audited twice"]],
+        )
+    publish("fulfillment.events", events["altered"], events["altered"].value.replace(b"47.70", b"47.71"))
+    phantom = events["phantom"]._replace(headers=events["phantom"].headers | {"id": fresh("event").encode()})
+    publish("fulfillment.events", phantom)
+
+    found = {(finding["hop"], finding["outcome"], finding["id"]) for finding in reconcile(spoiled)["findings"]}
+
+    assert {(outcome, id_) for _, outcome, id_ in found if id_ in ids.values()} == {
+        ("duplicate", ids["unpublished"]),
+        ("duplicate", ids["twice"]),
+        ("missing", ids["unaudited"]),
+        ("duplicate", ids["audited twice"]),
+        ("missing", ids["unfulfilled"]),
+        ("different", ids["other total"]),
+        ("missing", ids["unmarked"]),
+    }
+    by_event = {(outcome, id_) for hop_, outcome, id_ in found if hop_ == "outbox → fulfillment.events"}
+    assert ("different", events["altered"].headers["id"].decode()) in by_event
+    assert ("extra", phantom.headers["id"].decode()) in by_event
+    [(never,)] = query(
+        "select event_id::text from outbox where payload->>'message_id' = %s order by seq desc limit 1",
+        ids["unpublished"],
+    )
+    assert ("missing", never) in by_event
+
+
+def test_a_landed_row_removed_or_doubled_is_found(spoiled: Stack) -> None:
+    """One landed record removed and one landed twice are found by their positions."""
+    prefix = fresh("land")
+    places = send([Sent(f"{prefix}-{n}", prefix, value(f"{prefix}-{n}")) for n in range(3)])
+    until_handled()
+    reconcile(spoiled)
+    table = DeltaTable(f"{spoiled.env()['DELTA_ROOT']}/landed/order.events")
+    (gone, twice) = (f'partition = {partition} and "offset" = {offset}' for partition, offset in places[:2])
+    row = QueryBuilder().register("landed", table).execute(f"select * from landed where {twice}").read_all()
+    write_deltalake(table, row, mode="append")
+    table.delete(gone)
+
+    found = {(finding["outcome"], finding["id"]) for finding in reconcile(spoiled)["findings"]}
+
+    [missing, doubled] = (f"order.events/{partition}/{offset}" for partition, offset in places[:2])
+    assert ("missing", missing) in found
+    assert ("duplicate", doubled) in found

@@ -1,0 +1,1 @@
+"""Landing and reconciliation: transforms on small frames, the landing job against a real broker."""

@@ -1,0 +1,179 @@
+"""Landing from a real broker: one row for each record, whatever happens to the checkpoint."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from spark.land import start
+from spark.landing import TOPICS
+from tests.spark.topics import Topics, each_once, rows_of
+
+
+def land(spark: SparkSession, topics: Topics, delta_root: Path) -> None:
+    """Land what is there, as `land --once` does in a process of its own."""
+    start(spark, topics.settings(delta_root), once=True).awaitTermination()
+
+
+def forget_last_commit(delta_root: Path) -> None:
+    """Delete the newest file in the checkpoint's commits/, and its checksum."""
+    commits = delta_root / "checkpoint" / "commits"
+    newest = max((file for file in commits.iterdir() if file.name.isdigit()), key=lambda file: int(file.name))
+    newest.unlink()
+    (commits / f".{newest.name}.crc").unlink()
+
+
+def test_land_keeps_every_byte(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+    """Key, value and headers arrive as they were sent, tombstones and bytes that are no text too."""
+    first, _ = topics.names
+    producer = Producer({"bootstrap.servers": topics.bootstrap_servers})
+    producer.produce(first, b"\xff\x00", b"\xfe", 0, headers=[("id", b"\x80"), ("id", b""), ("none", None)])
+    producer.produce(first, None, None, 0)
+    assert producer.flush(30) == 0
+
+    land(spark, topics, tmp_path)
+
+    rows = rows_of(tmp_path, first)
+    headers = [{"key": "id", "value": b"\x80"}, {"key": "id", "value": b""}, {"key": "none", "value": None}]
+    assert [row["headers"] for row in rows] == [headers, None]
+    assert [(row["topic"], row["partition"], row["offset"], row["key"], row["value"]) for row in rows] == [
+        (first, 0, 0, b"\xfe", b"\xff\x00"),
+        (first, 0, 1, None, None),
+    ]
+    assert all(row["timestamp"] is not None for row in rows)
+
+
+def test_land_makes_a_table_for_a_topic_that_is_still_empty(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    """A topic without records has a table without rows, and what comes later lands in it."""
+    first, second = topics.names
+    topics.send(first, 3)
+    land(spark, topics, tmp_path)
+    assert topics.landed(tmp_path) == {first: each_once(3), second: []}
+
+    topics.send(second, 2)
+    land(spark, topics, tmp_path)
+    assert topics.landed(tmp_path) == {first: each_once(3), second: each_once(2)}
+
+
+def test_land_after_a_lost_commit_changes_no_row(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+    """The newest file in commits/ deleted: the batch runs again, and each offset still has one row."""
+    first, second = topics.names
+    topics.send(first, 10)
+    topics.send(second, 10)
+    land(spark, topics, tmp_path)
+    forget_last_commit(tmp_path)
+    topics.send(first, 1)
+
+    land(spark, topics, tmp_path)
+
+    assert topics.landed(tmp_path) == {first: sorted([*each_once(10), (0, 5)]), second: each_once(10)}
+
+
+def test_control_without_transaction_ids_a_lost_commit_doubles_every_row(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    """The same with a plain append: every row twice, so the test above can see doubles."""
+
+    def append(rows: DataFrame, path: str, _query_id: str, _batch_id: int) -> None:
+        rows.write.format("delta").mode("append").save(path)
+
+    first, second = topics.names
+    topics.send(first, 10)
+    for _ in range(2):
+        start(spark, topics.settings(tmp_path), once=True, append=append).awaitTermination()
+        forget_last_commit(tmp_path)
+    start(spark, topics.settings(tmp_path), once=True, append=append).awaitTermination()
+    assert topics.landed(tmp_path) == {first: sorted(each_once(10) * 3), second: []}
+
+
+def test_land_after_a_lost_checkpoint_goes_on_behind_its_tables(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    """The whole checkpoint deleted: nothing lands twice, and nothing that came meanwhile is left out."""
+    first, second = topics.names
+    topics.send(first, 10)
+    land(spark, topics, tmp_path)
+    shutil.rmtree(tmp_path / "checkpoint")
+    topics.send(first, 1)
+    topics.send(second, 4)
+
+    land(spark, topics, tmp_path)
+
+    assert topics.landed(tmp_path) == {first: sorted([*each_once(10), (0, 5)]), second: each_once(4)}
+
+
+@pytest.mark.parametrize("lost", ["nothing", "checkpoint"])
+def test_land_killed_between_two_tables_completes_the_others(
+    spark: SparkSession, topics: Topics, tmp_path: Path, lost: str
+) -> None:
+    """Killed after the first table of a batch, with and without its checkpoint afterwards: one row each."""
+    first, second = topics.names
+    topics.send(first, 10)
+    topics.send(second, 10)
+    jars = str(spark.conf.get("spark.driver.extraClassPath")).removesuffix("/*")
+    job = [sys.executable, "-m", "tests.spark.killed_land", jars, str(tmp_path)]
+    done = subprocess.run(
+        [*job, topics.bootstrap_servers, *topics.names], start_new_session=True, check=False, timeout=120
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert sorted(map(len, topics.landed(tmp_path).values())) == [0, 10], "killed between the two"
+    if lost == "checkpoint":
+        shutil.rmtree(tmp_path / "checkpoint")
+
+    land(spark, topics, tmp_path)
+
+    assert topics.landed(tmp_path) == {first: each_once(10), second: each_once(10)}
+
+
+@pytest.mark.parametrize("lost", ["nothing", "checkpoint"])
+def test_land_fails_loudly_when_offsets_are_gone(
+    spark: SparkSession, topics: Topics, tmp_path: Path, lost: str
+) -> None:
+    """Records that the broker has forgotten before they landed end the job, they are not passed over."""
+    first, second = topics.names
+    topics.send(first, 10)
+    topics.send(second, 10)
+    land(spark, topics, tmp_path)
+    topics.send(first, 10)
+    topics.forget(first, below=8)
+    if lost == "checkpoint":
+        shutil.rmtree(tmp_path / "checkpoint")
+
+    with pytest.raises(StreamingQueryException, match=r"(?i)data\s?loss|out of range|some data may have been lost"):
+        land(spark, topics, tmp_path)
+
+    assert topics.landed(tmp_path) == {first: each_once(10), second: each_once(10)}
+
+
+def test_land_is_alone_and_stops_when_told(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A second landing is refused with one sentence and exit code 2; SIGTERM ends the first with 0."""
+    jars = str(spark.conf.get("spark.driver.extraClassPath")).removesuffix("/*")
+    own = {"DELTA_ROOT": str(tmp_path), "SPARK_JARS_DIR": jars, "KAFKA_BOOTSTRAP_SERVERS": kafka}
+    command = [sys.executable, "-m", "spark.land"]
+    first = subprocess.Popen(command, env={**os.environ, **own}, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        started = tmp_path / "checkpoint" / "metadata"
+        deadline = time.monotonic() + 90
+        while not started.exists():
+            assert first.poll() is None, f"land ended with {first.returncode}"
+            assert time.monotonic() < deadline, f"after 90 s there is no {started}"
+            time.sleep(0.2)
+        second = subprocess.run(
+            [*command, "--once"], env={**os.environ, **own}, capture_output=True, text=True, check=False, timeout=60
+        )
+        assert (second.returncode, second.stderr) == (2, f"another land is at work in {tmp_path}: stop it first\n")
+    finally:
+        first.send_signal(signal.SIGTERM)
+        code = first.wait(60)
+    assert code == 0
+    assert all((tmp_path / "landed" / topic / "_delta_log").exists() for topic in TOPICS)
