@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from spark import sources
 from spark.hops import all_hops
 from spark.land import alone, start
-from spark.landing import TOPICS, Position, landed_positions, read_tables
+from spark.landing import Position, landed_positions, read_tables
 from spark.outcome import count_hops, first_findings, judge
 from spark.positions import committed, partitions
 from spark.report import as_text, in_order, render, verdict_of
@@ -35,7 +35,7 @@ def run(settings: Settings, land: bool, ledger: str | None, deadline: float) -> 
     """Settle, compare, keep the outcomes, and return what people are told."""
     run_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
-    kafka = partitions(admin, TOPICS)
+    kafka = partitions(admin, settings.topics)
     handled = committed(admin, settings.group_id, sources.ORDERS)
     password = settings.reconciler_password_file.read_text().strip()
     urls = (settings.database_url, settings.audit_database_url)
@@ -98,12 +98,12 @@ def settle_landing(
     """Land it, or wait for the one who lands; then the landed rows, and the offsets that must be there."""
     with alone(settings.delta_root) as is_alone:
         if landed_here := land and is_alone:
-            start(spark, settings, TOPICS, True, progress).awaitTermination()
+            start(spark, settings, True, progress).awaitTermination()
     held: list[DataFrame] = []
     found: dict[Position, range] = {}
 
     def behind() -> str:
-        held[:] = [sources.landed_records(read_tables(spark, settings.landed, TOPICS), there).persist()]
+        held[:] = [sources.landed_records(read_tables(spark, settings.landed, settings.topics), there).persist()]
         found.update(landed_positions(held[0]))
         return "" if landed_here else landing_behind(found, there)
 

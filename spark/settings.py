@@ -4,6 +4,8 @@ from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
+from spark.landing import TOPICS
+
 
 class Settings(BaseSettings):
     """Read from the environment; the names are these in upper case."""
@@ -12,6 +14,7 @@ class Settings(BaseSettings):
     delta_root: str = "delta"  # a folder, or any address that Hadoop can open
     spark_jars_dir: Path | None = None  # only for a session of one's own; spark-submit has --jars
 
+    topics: tuple[str, ...] = TOPICS
     land_max_offsets: int = 200_000  # in one batch: bounds its memory, whatever the backlog
     land_trigger_seconds: float = 2  # fewer, larger files than one batch after the other
 
