@@ -17,17 +17,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m connect", description=__doc__)
     parser.add_argument("step", choices=["topics", "register"])
     step = parser.parse_args().step
-    settings = Settings()
     try:
-        done = make(settings) if step == "topics" else register(settings)
+        done = (make_topics if step == "topics" else register)(Settings())
     except (NotRunningError, KafkaException, RequestException, OperationalError) as failure:
         sys.exit(f"{step}: {failure}")
     print(f"{step}: {', '.join(done) or 'all there'}")  # noqa: T201 - a one-shot says what it did
-
-
-def make(settings: Settings) -> list[str]:
-    """The topics, on this cluster."""
-    return make_topics(settings.kafka_bootstrap_servers, settings.replication_factor, settings.connect_timeout_seconds)
 
 
 if __name__ == "__main__":

@@ -6,17 +6,19 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from connect.settings import Settings
+
 TOPICS = Path(__file__).with_name("topics.json")
 
 
-def make_topics(bootstrap_servers: str, replication_factor: int, timeout: float) -> list[str]:
+def make_topics(settings: Settings) -> list[str]:
     """Make what is missing and return its names; what exists is left as it is."""
-    wanted = json.loads(TOPICS.read_text())
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    timeout = settings.connect_timeout_seconds
+    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     found = admin.list_topics(timeout=timeout).topics
     missing = [
-        NewTopic(name, spec["partitions"], replication_factor, config=spec["config"])
-        for name, spec in wanted.items()
+        NewTopic(name, wanted["partitions"], settings.replication_factor, config=wanted["config"])
+        for name, wanted in json.loads(TOPICS.read_text()).items()
         if name not in found
     ]
     made = admin.create_topics(missing, operation_timeout=timeout) if missing else {}

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, Engine, create_engine
 
 from migrations.server import drop_slot, make_database, make_roles, make_slot
 from migrations.settings import Settings
@@ -21,42 +20,25 @@ def main() -> None:
     asked = parser.parse_args()
     settings = Settings()
     if asked.direction == "upgrade":
-        with engine(settings, "postgres").connect() as admin:
+        with settings.engine("postgres").connect() as admin:
             make_roles(admin, settings.secrets_dir)
             for database in settings.databases().values():
                 make_database(admin, database)
     for name, database in settings.databases().items():
-        with engine(settings, database).connect() as admin:
-            (upgrade if asked.direction == "upgrade" else downgrade)(admin, name, slots=not asked.without_slots)
+        engine = settings.engine(database)
+        alembic = Config(attributes={"engine": engine})
+        alembic.set_main_option("script_location", str(HERE))
+        alembic.set_main_option("version_locations", str(HERE / name))
+        alembic.set_main_option("path_separator", "os")
+        with engine.connect() as admin:
+            if asked.direction == "upgrade":  # tables first, then the slot, then (elsewhere) the service
+                command.upgrade(alembic, "head")
+                if not asked.without_slots:
+                    make_slot(admin, f"{name}_outbox")
+            else:  # the slot first: as long as it is in use nothing else is taken away
+                drop_slot(admin, f"{name}_outbox")
+                command.downgrade(alembic, "base")
         print(f"{name}: {asked.direction} done")  # noqa: T201 - a one-shot says what it did
-
-
-def engine(settings: Settings, database: str) -> Engine:
-    """The administrator's engine, with no transaction but those that are asked for."""
-    return create_engine(settings.admin_url(database), isolation_level="AUTOCOMMIT")
-
-
-def upgrade(admin: Connection, name: str, *, slots: bool) -> None:
-    """Tables first, then the slot, then (elsewhere) the service."""
-    command.upgrade(config(admin, name), "head")
-    if slots:
-        make_slot(admin, f"{name}_outbox")
-
-
-def downgrade(admin: Connection, name: str, *, slots: bool) -> None:
-    """The slot first: as long as it is in use nothing else is taken away."""
-    if slots:
-        drop_slot(admin, f"{name}_outbox")
-    command.downgrade(config(admin, name), "base")
-
-
-def config(admin: Connection, name: str) -> Config:
-    """Alembic's configuration, here instead of in a file of its own."""
-    alembic = Config(attributes={"engine": admin.engine})
-    alembic.set_main_option("script_location", str(HERE))
-    alembic.set_main_option("version_locations", str(HERE / name))
-    alembic.set_main_option("path_separator", "os")
-    return alembic
 
 
 if __name__ == "__main__":

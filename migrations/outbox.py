@@ -35,23 +35,9 @@ def create_outbox(aggregate_types: str, writer: str) -> str:
     """
 
 
-DROP_OUTBOX = """
-    drop publication outbox;
-    drop table heartbeat;
-    drop table outbox;
-"""
-
-
-def grant_connect(roles: str) -> str:
-    """SQL that lets these roles into the database at hand, whatever its name."""
-    return on_this_database(f"grant connect on database %I to {roles}")
-
-
-def revoke_connect(roles: str) -> str:
-    """SQL that takes it back."""
-    return on_this_database(f"revoke connect on database %I from {roles}")
+DROP_OUTBOX = "drop publication outbox; drop table heartbeat; drop table outbox"
 
 
 def on_this_database(statement: str) -> str:
-    """A statement that must name the database, without knowing its name."""
+    """A statement about the database at hand, whatever its name: write %I where the name belongs."""
     return f"do $$ begin execute format('{statement}', current_database()); end $$"

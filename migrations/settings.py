@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pydantic_settings import BaseSettings
-from sqlalchemy import URL, make_url
+from sqlalchemy import Engine, create_engine, make_url
 
 
 class Settings(BaseSettings):
@@ -17,13 +17,11 @@ class Settings(BaseSettings):
 
     def databases(self) -> dict[str, str]:
         """Each set of migrations, and the database that it builds."""
-        return {
-            "fulfillment": make_url(self.database_url).database or "fulfillment",
-            "audit": make_url(self.audit_database_url).database or "audit",
-        }
+        urls = {"fulfillment": self.database_url, "audit": self.audit_database_url}
+        return {name: make_url(url).database or name for name, url in urls.items()}
 
-    def admin_url(self, database: str) -> URL:
-        """One database as the administrator; the password is read when it is needed."""
+    def engine(self, database: str) -> Engine:
+        """The administrator's way to a database, with no transaction but those that are asked for."""
         password = self.admin_database_password_file.read_text().strip()
-        url = make_url(self.admin_database_url)
-        return url.set(drivername="postgresql+psycopg", database=database, password=password)
+        url = make_url(self.admin_database_url).set(drivername="postgresql+psycopg", database=database)
+        return create_engine(url.set(password=password), isolation_level="AUTOCOMMIT")

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from migrations.outbox import DROP_OUTBOX, create_outbox, grant_connect, revoke_connect
+from migrations.outbox import DROP_OUTBOX, create_outbox, on_this_database
 
 revision = "0001"
 down_revision = None
@@ -30,11 +30,11 @@ def upgrade() -> None:
     """Build everything, and let in who works with it."""
     op.execute(create_outbox("'audit'", writer="audit"))
     op.execute(TABLES)
-    op.execute(grant_connect("audit, cdc, reconciler"))
+    op.execute(on_this_database("grant connect on database %I to audit, cdc, reconciler"))
 
 
 def downgrade() -> None:
     """Leave nothing behind."""
-    op.execute(revoke_connect("audit, cdc, reconciler"))
+    op.execute(on_this_database("revoke connect on database %I from audit, cdc, reconciler"))
     op.execute("drop table audit_entry")
     op.execute(DROP_OUTBOX)

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from migrations.outbox import DROP_OUTBOX, create_outbox, grant_connect, revoke_connect
+from migrations.outbox import DROP_OUTBOX, create_outbox, on_this_database
 
 revision = "0001"
 down_revision = None
@@ -52,23 +52,18 @@ TABLES = """
     grant select on tracking, fulfillment, dead_letter to reconciler;
 """
 
-DROP_TABLES = """
-    drop function fulfilled_by;
-    drop table dead_letter;
-    drop table fulfillment;
-    drop table tracking;
-"""
+DROP_TABLES = "drop function fulfilled_by; drop table dead_letter; drop table fulfillment; drop table tracking"
 
 
 def upgrade() -> None:
     """Build everything, and let in who works with it."""
     op.execute(create_outbox("'fulfillment', 'rejection', 'dead-letter'", writer="app"))
     op.execute(TABLES)
-    op.execute(grant_connect("app, cdc, reconciler"))
+    op.execute(on_this_database("grant connect on database %I to app, cdc, reconciler"))
 
 
 def downgrade() -> None:
     """Leave nothing behind."""
-    op.execute(revoke_connect("app, cdc, reconciler"))
+    op.execute(on_this_database("revoke connect on database %I from app, cdc, reconciler"))
     op.execute(DROP_TABLES)
     op.execute(DROP_OUTBOX)
