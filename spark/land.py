@@ -11,6 +11,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.streaming.query import StreamingQuery
@@ -122,6 +123,8 @@ def main() -> None:
                 pass
             query.stop()
             spark.stop()
+        except StreamingQueryException as error:
+            give_up(f"landing has ended: {error}")
         except (Py4JError, ConnectionError):  # the signal has reached the JVM too, and it was faster
             if not stopping:
                 raise

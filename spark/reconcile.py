@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
@@ -143,7 +145,7 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         result = run(settings, arguments.land, arguments.ledger, BEGAN + arguments.deadline)
-    except (psycopg.Error, LookupError, OSError, AnalysisException) as error:
+    except (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupError, OSError) as error:
         give_up(f"could not look: {error}")
     print(json.dumps(result) if arguments.json else as_text(result))  # noqa: T201 - the result
     sys.exit(0 if result["ok"] else 1)

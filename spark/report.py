@@ -43,4 +43,6 @@ def render(result: Row) -> str:
     """The page, which needs nothing from anywhere else."""
     template = files("spark").joinpath("report.html.j2").read_text()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(template).render(result, columns=COUNTS, defects=DEFECTS, path=PATH)
+    return environment.from_string(template).render(
+        result, by={hop["hop"]: hop for hop in result["hops"]}, columns=COUNTS, defects=DEFECTS
+    )
