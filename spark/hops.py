@@ -6,7 +6,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark.sources import DEAD_LETTERS, FULFILLMENTS, ORDERS, REJECTIONS
+from spark.sources import DEAD_LETTERS, FULFILLMENTS, OF_RECORD, ORDERS, REJECTIONS
 
 LEDGER = "ledger → order.events"
 EXPECTED = "ledger → outcome"
@@ -29,12 +29,6 @@ IN, OUT, AGAIN, FACT = "in", "out", "again", "fact"
 DEAD_LETTER = "dead letter"
 REJECTION = "rejection"
 
-# What must be the same on both sides of a hop.
-AMOUNT = "'total', try_cast(total as decimal(38, 2))"
-NAMES = "'fulfillment_id', fulfillment_id, 'order_id', order_id"
-FULFILLED = f"to_json(named_struct({NAMES}, 'customer_id', customer_id, {AMOUNT}, 'lines', lines))"
-AUDIT_BODY = f"to_json(named_struct({NAMES}, 'outcome', outcome, {AMOUNT}))"
-AUDIT_EVENT = "concat_ws(' ', idempotency_key, message_id, order_id, outcome, body_sha256)"
 SENT = "concat_ws(' ', key, sha256)"
 PRINT = "coalesce(sha256, 'no value')"
 
@@ -44,7 +38,6 @@ IS_OF_MESSAGE = f"topic in ('{FULFILLMENTS}', '{REJECTIONS}')"
 IS_OF_RECORD = f"topic = '{DEAD_LETTERS}'"
 IS_OF_ENTRY = "audit_entry_id is not null"
 TOPIC_HOP = f"concat('{PUBLISHED}', topic)"
-RECORD = "concat('record ', position)"
 WRONG_WINNER = """case when winner is null then 'rejected, but nobody fulfilled the order'
     when winner <> fulfilled_by then concat('rejected for ', fulfilled_by, ', fulfilled by ', winner) end"""
 REFUSED = "concat('the audit receiver refused it: ', audit_error)"
@@ -69,7 +62,7 @@ SAYS = {
     ],
     "redelivery": [row(HANDLED, AGAIN, "position")],
     "tracking": [
-        row(HANDLED, OUT, "position", effect="'tracking'", print="sha256", source=RECORD),
+        row(HANDLED, OUT, "position", effect="'tracking'", print="sha256", source=OF_RECORD),
         row(DECIDED, IN, "message_id"),
         row(TRACKED_OUT, IN, "message_id"),
         row(AUDITED, IN, "message_id", note=REFUSED),
@@ -77,26 +70,26 @@ SAYS = {
         row(MARKED, OUT, "message_id", effect="'mark'", when="audited or audit_error is not null"),
     ],
     "dead_letter": [row(HANDLED, OUT, "position", effect=f"'{DEAD_LETTER}'"), row(BURIED_OUT, IN, "position")],
-    "fulfillment": [row(DECIDED, OUT, "message_id", effect="concat('order ', order_id)", print=FULFILLED)],
+    "fulfillment": [row(DECIDED, OUT, "message_id", effect="concat('order ', order_id)", print="facts")],
     "rejection": [row(DECIDED, OUT, "message_id", effect=f"'{REJECTION}'", note=WRONG_WINNER)],
     "outbox": [
         row(TOPIC_HOP, IN, "event_id", print=SENT),
-        row(DECIDED, FACT, "message_id", print=FULFILLED, when=f"topic = '{FULFILLMENTS}'"),
+        row(DECIDED, FACT, "message_id", print="facts", when=f"topic = '{FULFILLMENTS}'"),
         row(TRACKED_OUT, OUT, "message_id", effect="event_id", when=IS_OF_MESSAGE),
-        row(AUDITED, FACT, "message_id", print=AUDIT_BODY, when=IS_OF_MESSAGE),
+        row(AUDITED, FACT, "message_id", print="audit", when=IS_OF_MESSAGE),
         row(BURIED_OUT, OUT, "key", effect="event_id", when=IS_OF_RECORD),
         row(HANDLED, FACT, "key", print="value_sha256", when=IS_OF_RECORD),
-        row(AUDITED_OUT, OUT, "audit_entry_id", effect="event_id", print=AUDIT_EVENT, when=IS_OF_ENTRY),
+        row(AUDITED_OUT, OUT, "audit_entry_id", effect="event_id", print="facts", when=IS_OF_ENTRY),
     ],
     "audit_entry": [
-        row(AUDITED, OUT, "message_id", effect="idempotency_key", print=AUDIT_BODY),
-        row(AUDITED_OUT, IN, "audit_entry_id", print=AUDIT_EVENT),
+        row(AUDITED, OUT, "message_id", effect="idempotency_key", print="audit"),
+        row(AUDITED_OUT, IN, "audit_entry_id", print="facts"),
     ],
     "ledger": [row(LEDGER, IN, "position", print=PRINT, source="null")],
     "acknowledged": [row(LEDGER, OUT, "position", effect="'record'", print=PRINT, source="null")],
     "fate": [
-        row(EXPECTED, IN, "position", note=OTHER_WAY, source=RECORD),
-        row(EXPECTED, OUT, "position", effect="became", source=RECORD, when="became is not null"),
+        row(EXPECTED, IN, "position", note=OTHER_WAY, source=OF_RECORD),
+        row(EXPECTED, OUT, "position", effect="became", source=OF_RECORD, when="became is not null"),
     ],
 }
 

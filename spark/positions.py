@@ -7,7 +7,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaE
 from confluent_kafka import admin as kafka
 from confluent_kafka.admin import AdminClient
 
-from spark.landing import Position
+from spark.landing import EARLIEST, LATEST, Position
 from spark.session import give_up
 
 OFFSET_SPEC: Any = kafka.OffsetSpec  # type: ignore[attr-defined]  # documented there, exported without a type
@@ -37,3 +37,11 @@ def committed(admin: AdminClient, group: str, topic: str) -> dict[int, int]:
     request = [ConsumerGroupTopicPartitions(group)]
     answer = admin.list_consumer_group_offsets(request, request_timeout=TIMEOUT)[group].result()
     return {at.partition: at.offset for at in answer.topic_partitions if at.topic == topic and at.offset > 0}
+
+
+def offsets_now(admin: AdminClient, wanted: list[Position], last: str) -> dict[Position, range]:
+    """What each topic holds. One topic's ends are asked last: whatever follows from it then lies below."""
+    begins, ends = offsets(admin, wanted, EARLIEST), dict[Position, int]()
+    for is_last in (False, True):
+        ends |= offsets(admin, [at for at in wanted if (at[0] == last) is is_last], LATEST)
+    return {at: range(begins[at], ends[at]) for at in wanted}

@@ -16,115 +16,104 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
-from spark import sources
 from spark.hops import all_hops
 from spark.land import alone, start
 from spark.landing import Position, landed_positions, read_tables
 from spark.outcome import count_hops, first_findings, judge
-from spark.positions import committed, partitions
+from spark.positions import committed, offsets_now, partitions
 from spark.report import as_text, in_order, render, verdict_of
 from spark.session import give_up, make_session
 from spark.settings import Settings
-from spark.settle import hold, landing_behind, offsets_now, wait
+from spark.settle import hold, landing_behind, wait
 from spark.snapshot import Snapshot, read_all, snapshot
+from spark.sources import LEDGER, ORDERS, acknowledged, landed_records, late_sources, offsets_between
 from spark.storage import write_text
 
 SLOTS = ("fulfillment_outbox", "audit_outbox")
 BEGAN = time.monotonic()
 
+Frames = dict[str, DataFrame]
+Result = dict[str, Any]
 
-def run(settings: Settings, land: bool, ledger: str | None, deadline: float) -> dict[str, Any]:
+
+def run(settings: Settings, land: bool, ledger: str | None, deadline: float) -> Result:
     """Settle, compare, keep the outcomes, and return what people are told."""
     run_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     kafka = partitions(admin, settings.topics)
-    handled = committed(admin, settings.group_id, sources.ORDERS)
-    password = settings.reconciler_password_file.read_text().strip()
-    urls = (settings.database_url, settings.audit_database_url)
+    handled = committed(admin, settings.group_id, ORDERS)
     with ExitStack() as connections:
+        password = settings.reconciler_password_file.read_text().strip()
+        urls = (settings.database_url, settings.audit_database_url)
         moments = [connections.enter_context(snapshot(url, password)) for url in urls]
         spark = make_session("reconcile", settings.spark_jars_dir)
-        held = hold(prepare(spark, read_all(spark, *moments), settings.subscriber, handled, ledger))
-        progress("the databases are read")
+        held = read_at(spark, moments, settings.subscriber, ledger)
         for moment, slot in zip(moments, SLOTS, strict=True):
-            wait_for_slot(moment, slot, deadline)
-    there = offsets_now(admin, kafka)
+            wait(deadline, lambda moment=moment, slot=slot: moment.behind(slot))  # type: ignore[misc]
+    progress("both slots have passed")
+    there = offsets_now(admin, kafka, ORDERS)
     held |= settle_landing(spark, settings, there, land, deadline)
-    judged = judge(all_hops(held), sources.late_sources(held["landed"], held["tracking"], handled)).persist()
-    hops = in_order(row.asDict() for row in count_hops(judged).collect())
-    findings = in_order(row.asDict() for row in first_findings(judged).collect())
-    progress("every hop is compared")
-    positions = {
-        "committed": handled,
-        "log": {slot: moment.lsn for slot, moment in zip(SLOTS, moments, strict=True)},
-        "ends": {f"{topic}/{partition}": offsets.stop for (topic, partition), offsets in there.items()},
-    }
-    result = {"run_id": run_id, **verdict_of(hops), "hops": hops, "findings": findings, "positions": positions}
+    judged = judge(all_hops(held), late_sources(held["landed"], held["tracking"], handled)).persist()
+    ends = {f"{topic}/{partition}": offsets.stop for (topic, partition), offsets in there.items()}
+    log = dict(zip(SLOTS, (moment.lsn for moment in moments), strict=True))
+    result = {"run_id": run_id, "positions": {"committed": handled, "log": log, "ends": ends}, **look_at(judged)}
     keep(spark, f"{settings.delta_root}/reconcile", judged, result)
     spark.stop()
     return result
 
 
-def prepare(
-    spark: SparkSession, read: dict[str, DataFrame], subscriber: str, handled: dict[int, int], ledger: str | None
-) -> dict[str, DataFrame]:
-    """Rows and ledger in the columns that are compared."""
-    prepared = {
-        "tracking": sources.tracked(read["tracking"], subscriber, handled),
-        "fulfillment": sources.fulfilled(read["fulfillment"]),
-        "dead_letter": sources.buried(read["dead_letter"]),
-        "outbox": sources.published(read["outbox"]),
-        "audit_entry": sources.audited(read["audit_entry"]),
-    }
+def read_at(spark: SparkSession, moments: list[Snapshot], subscriber: str, ledger: str | None) -> Frames:
+    """Everything that was there at these moments, read now and held: nothing of it is read again later."""
+    frames = read_all(spark, *moments)
+    frames["tracking"] = frames["tracking"].where(F.col("subscriber") == subscriber)
     if ledger:
-        lines = spark.read.json(ledger, schema=sources.LEDGER, mode="FAILFAST")
-        prepared["ledger"] = sources.acknowledged(lines)
-    return prepared
-
-
-def wait_for_slot(moment: Snapshot, slot: str, deadline: float) -> None:
-    """Until every event of the snapshot is on its topic."""
-
-    def behind() -> str:
-        left = moment.bytes_behind(slot)
-        return f"slot {slot} is {left} bytes behind: is its connector running?" if left else ""
-
-    moment.close()
-    wait(deadline, behind)
-    progress(f"slot {slot} has passed")
+        frames["ledger"] = acknowledged(spark.read.json(ledger, schema=LEDGER, mode="FAILFAST"))
+    held = hold(frames)
+    for moment in moments:
+        moment.connection.execute("rollback")  # Postgres may clean up again
+    progress("the databases are read")
+    return held
 
 
 def settle_landing(
     spark: SparkSession, settings: Settings, there: dict[Position, range], land: bool, deadline: float
-) -> dict[str, DataFrame]:
-    """Land it, or wait for the one who lands; then the landed rows, and the offsets that must be there."""
+) -> Frames:
+    """Land, or wait for the one who does; then what has landed, and the offsets that must have."""
     with alone(settings.delta_root) as is_alone:
         if landed_here := land and is_alone:
             start(spark, settings, True, progress).awaitTermination()
-    held: list[DataFrame] = []
-    found: dict[Position, range] = {}
+    landed, found = spark.range(0), dict[Position, range]()
 
     def behind() -> str:
-        held[:] = [sources.landed_records(read_tables(spark, settings.landed, settings.topics), there).persist()]
-        found.update(landed_positions(held[0]))
+        nonlocal landed, found
+        landed.unpersist()
+        landed = landed_records(read_tables(spark, settings.landed, settings.topics), there).persist()
+        found = landed_positions(landed)
         return "" if landed_here else landing_behind(found, there)
 
     wait(deadline, behind)
     progress("everything has landed")
-    must = {at: range(min(offsets.start, found.get(at, offsets).start), offsets.stop) for at, offsets in there.items()}
-    return {"landed": held[0], "expected": sources.offsets_between(spark, must)}
+    must = {at: range(min(kept.start, found.get(at, kept).start), kept.stop) for at, kept in there.items()}
+    return {"landed": landed, "expected": offsets_between(spark, must)}
 
 
-def keep(spark: SparkSession, root: str, judged: DataFrame, result: dict[str, Any]) -> None:
+def look_at(judged: DataFrame) -> Result:
+    """Counts, first findings and verdict."""
+    hops = in_order(row.asDict() for row in count_hops(judged).collect())
+    findings = in_order(row.asDict() for row in first_findings(judged).collect())
+    progress("every hop is compared")
+    return {**verdict_of(hops), "hops": hops, "findings": findings}
+
+
+def keep(spark: SparkSession, root: str, judged: DataFrame, result: Result) -> None:
     """One row for each outcome, one for the run, and the page for people."""
-    run_id = result["run_id"]
-    outcomes = judged.select(F.lit(run_id).alias("run_id"), "hop", "id", "outcome", "detail")
+    outcomes = judged.select(F.lit(result["run_id"]).alias("run_id"), "hop", "id", "outcome", "detail")
     outcomes.write.format("delta").mode("append").save(f"{root}/outcome")
-    values = [run_id, result["ok"], result["verdict"], json.dumps(result["positions"]), json.dumps(result["hops"])]
-    names = ("run_id", "ok", "verdict", "positions", "hops")
-    one = spark.range(1).select(*(F.lit(value).alias(name) for name, value in zip(names, values, strict=True)))
+    texts = {name: json.dumps(result[name]) for name in ("positions", "hops")}
+    row = {name: result[name] for name in ("run_id", "ok", "verdict")} | texts
+    one = spark.range(1).select(*(F.lit(value).alias(name) for name, value in row.items()))
     one.write.format("delta").mode("append").save(f"{root}/run")
-    result["report"] = f"{root}/report/{run_id}.html"
+    result["report"] = f"{root}/report/{result['run_id']}.html"
     write_text(spark, result["report"], render(result))
     progress("outcomes and report are kept")
 

@@ -1,4 +1,4 @@
-"""What each place holds, in the columns that are compared; `source` is the message or record behind a row."""
+"""What Kafka, the landed tables and the ledger say, in the columns that are compared; and what is late."""
 
 from collections.abc import Mapping
 
@@ -12,17 +12,12 @@ FULFILLMENTS = "fulfillment.events"
 REJECTIONS = "rejection.events"
 DEAD_LETTERS = "dead-letter.events"
 
-LINES = "array<struct<sku: string, quantity: string, unit_price: string>>"
-# The fields of all events that are compared with rows; the others are covered by the bytes.
-PAYLOAD = f"""message_id string, order_id string, fulfillment_id string, customer_id string, total string,
-    lines {LINES}, fulfilled_by string, audit_entry_id string, idempotency_key string, outcome string,
-    body_sha256 string, value_sha256 string"""
 LEDGER = "topic string, partition int, offset bigint, value_sha256 string, message_id string, expected string"
-
 OF_MESSAGE = "concat('message ', message_id)"
-OF_RECORD = "concat('record ', record)"
-SOURCE = f"if(topic in ('{ORDERS}', '{DEAD_LETTERS}'), {OF_RECORD}, {OF_MESSAGE})"
-DECISION = f"case topic when '{FULFILLMENTS}' then 'fulfilled' when '{REJECTIONS}' then 'rejected' end"
+OF_RECORD = "concat('record ', position)"
+# Dead letters come from the record that is their key; every other event comes from a message.
+SOURCE = f"""case topic when '{ORDERS}' then {OF_RECORD} when '{DEAD_LETTERS}' then concat('record ', key)
+    else {OF_MESSAGE} end"""
 CHUNK = 10_000  # offsets in one array, however long a partition is
 
 
@@ -31,48 +26,15 @@ def landed_records(landed: DataFrame, there: Mapping[Position, range]) -> DataFr
     ends = {"/".join(map(str, at)): offsets.stop for at, offsets in there.items()}
     below_end = F.col("offset") < value_of(ends, F.concat_ws("/", "topic", "partition"))
     in_value = F.get_json_object(F.col("value").cast("string"), "$.message_id")
+    message_id = F.when(F.col("topic") == ORDERS, header("message_id")).otherwise(in_value)
     position = F.concat_ws("/", "topic", "partition", "offset")
-    is_order = F.col("topic") == ORDERS
     return (
         landed.where(below_end)
-        .select("topic", "partition", "offset", "value", "headers", F.col("key").cast("string"))
-        .withColumns({"position": position, "row": F.monotonically_increasing_id()})
-        .withColumn("message_id", F.when(is_order, header("message_id")).otherwise(in_value))
-        .withColumn("event_id", F.coalesce(header("id"), "position"))
-        .withColumns({"record": F.when(is_order, position).otherwise(F.col("key")), "sha256": F.sha2("value", 256)})
-        .withColumn("source", F.expr(SOURCE))
-        .drop("value", "headers")
+        .withColumns({"position": position, "key": F.col("key").cast("string"), "message_id": message_id})
+        .withColumns({"sha256": F.sha2("value", 256), "event_id": F.coalesce(header("id"), position)})
+        .withColumns({"row": F.monotonically_increasing_id(), "source": F.expr(SOURCE)})
+        .drop("timestamp", "value", "headers")
     )
-
-
-def tracked(tracking: DataFrame, subscriber: str, committed: Mapping[int, int]) -> DataFrame:
-    """Tracking rows of this subscriber, and whether they are settled."""
-    own = tracking.where(F.col("subscriber") == subscriber)
-    return own.select("*", is_settled(committed).alias("settled"), F.expr(OF_MESSAGE).alias("source"))
-
-
-def fulfilled(fulfillment: DataFrame) -> DataFrame:
-    """Fulfillment rows in the form of their events."""
-    return fulfillment.withColumns({"lines": F.from_json("lines", LINES), "source": F.expr(OF_MESSAGE)})
-
-
-def buried(dead_letter: DataFrame) -> DataFrame:
-    """Dead letters by the position of their record."""
-    return dead_letter.selectExpr("position", "concat('record ', position) as source")
-
-
-def published(outbox: DataFrame) -> DataFrame:
-    """Outbox rows: the hash of the payload's bytes, and its fields."""
-    return (
-        outbox.withColumns({"sha256": F.sha2("payload", 256), "event": F.from_json("payload", PAYLOAD)})
-        .select("event_id", "topic", "key", "sha256", "event.*", F.col("key").alias("record"))
-        .withColumns({"source": F.expr(SOURCE), "outcome": F.coalesce(F.expr(DECISION), "outcome")})
-    )
-
-
-def audited(audit_entry: DataFrame) -> DataFrame:
-    """Audit entries by the message that they tell of."""
-    return audit_entry.withColumn("source", F.expr(OF_MESSAGE))
 
 
 def acknowledged(ledger: DataFrame) -> DataFrame:
@@ -84,29 +46,21 @@ def acknowledged(ledger: DataFrame) -> DataFrame:
 def offsets_between(spark: SparkSession, ranges: Mapping[Position, range]) -> DataFrame:
     """The position of every offset that must have landed."""
     bounds = [(topic, partition, at.start, at.stop) for (topic, partition), at in ranges.items() if at]
+    schema = "topic string, partition int, start bigint, stop bigint"
     chunks = f"explode(sequence(start, stop - 1, {CHUNK}L)) as start"
     each = f"explode(sequence(start, least(start + {CHUNK}, stop) - 1)) as offset"
-    return (
-        spark.createDataFrame(bounds, "topic string, partition int, start bigint, stop bigint")
-        .selectExpr("topic", "partition", chunks, "stop")
-        .selectExpr("topic", "partition", each)
-        .select(F.concat_ws("/", "topic", "partition", "offset").alias("position"))
-    )
+    frame = spark.createDataFrame(bounds, schema).selectExpr("topic", "partition", chunks, "stop")
+    return frame.selectExpr("topic", "partition", each).selectExpr("concat_ws('/', *) as position")
 
 
 def late_sources(landed: DataFrame, tracking: DataFrame, committed: Mapping[int, int]) -> DataFrame:
     """Records at or above the committed offsets, and messages that are known only from there."""
+    settled = F.col("offset") < F.coalesce(value_of(committed, F.col("partition")), F.lit(0))
     either = F.explode(F.array(F.expr(OF_RECORD), F.expr(OF_MESSAGE))).alias("source")
-    above = landed.where((F.col("topic") == ORDERS) & ~is_settled(committed))
-    seen = above.select(either, F.lit(False).alias("settled"))
-    known = seen.unionByName(tracking.select("source", "settled")).groupBy("source")
-    unsettled = known.agg(F.bool_or("settled").alias("settled")).where("source is not null and not settled")
-    return unsettled.select("source", F.lit(True).alias("late"))
-
-
-def is_settled(committed: Mapping[int, int]) -> Column:
-    """Below what the group has committed: the service is through with it."""
-    return F.col("offset") < F.coalesce(value_of(committed, F.col("partition")), F.lit(0))
+    above = landed.where((F.col("topic") == ORDERS) & ~settled).select(either, F.lit(False).alias("settled"))
+    tracked = tracking.select("source", settled.alias("settled"))
+    known = above.unionByName(tracked).groupBy("source").agg(F.bool_or("settled").alias("settled"))
+    return known.where("source is not null and not settled").select("source", F.lit(True).alias("late"))
 
 
 def header(name: str) -> Column:

@@ -76,7 +76,7 @@ def fulfillment_removed(world: World, message_id: str) -> Found:
 def fulfillment_altered(world: World, message_id: str) -> Found:
     """A fulfillment row and its event disagree by a cent."""
     world.fulfill(message_id)
-    world.find("fulfillment", message_id=message_id)["total"] = "24.21"
+    world.find("fulfillment", message_id=message_id)["facts"] = "24.21"
     return {(DECIDED, message_id, "different")}
 
 
@@ -84,7 +84,7 @@ def fulfilled_and_rejected(world: World, message_id: str) -> Found:
     """A message that was both fulfilled and rejected, each with its event."""
     position = world.fulfill(message_id)
     payload = {"message_id": message_id, "order_id": f"o-{message_id}", "fulfilled_by": message_id}
-    world.publish(f"no-{message_id}", REJECTIONS, f"o-{message_id}", payload)
+    world.publish(f"no-{message_id}", REJECTIONS, f"o-{message_id}", payload, audit="rejected")
     both = {(DECIDED, message_id, "duplicate"), (TRACKED_OUT, message_id, "duplicate")}
     return both | {(AUDITED, message_id, "different"), (EXPECTED, position, "different")}
 
@@ -108,17 +108,16 @@ def two_event_ids(world: World, message_id: str) -> Found:
     world.fulfill(message_id)
     row = world.find("outbox", event_id=f"event-{message_id}")
     world.tables["outbox"].append(row | {"event_id": f"twin-{message_id}"})
-    world.record(FULFILLMENTS, row["key"], row["payload"].encode(), {"id": f"twin-{message_id}"})
+    copy(world, message_id, event_id=f"twin-{message_id}")
     return {(TRACKED_OUT, message_id, "duplicate")}
 
 
 def event_never_published(world: World, message_id: str) -> Found:
     """An outbox row whose event is on no topic."""
     world.fulfill(message_id)
-    world.tables["outbox"].append(
-        {"event_id": f"audit-{message_id}", "topic": "audit.events", "key": "k", "payload": "{}"}
-    )
-    return {(f"{PUBLISHED}audit.events", f"audit-{message_id}", "missing")}
+    world.remove("landed", headers=[("id", f"event-{message_id}".encode())])
+    world.ends[FULFILLMENTS, 0] -= 1  # it was the last on its topic, which is shorter now
+    return {(TO_FULFILLMENTS, f"event-{message_id}", "missing")}
 
 
 def event_altered(world: World, message_id: str) -> Found:
@@ -162,15 +161,15 @@ def audit_entry_missing(world: World, message_id: str) -> Found:
 def audit_entry_doubled(world: World, message_id: str) -> Found:
     """Two audit entries for one message, each with its event."""
     world.fulfill(message_id)
-    facts = {"fulfillment_id": f"f-{message_id}", "total": "24.20"}
-    world.audit(message_id, f"o-{message_id}", "fulfilled", f"twin-{message_id}", **facts)
+    body = world.find("audit_entry", message_id=message_id)["audit"]
+    world.audit(message_id, f"o-{message_id}", f"twin-{message_id}", body)
     return {(AUDITED, message_id, "duplicate")}
 
 
 def audit_entry_altered(world: World, message_id: str) -> Found:
     """An audit entry with another total than the event."""
     world.fulfill(message_id)
-    world.find("audit_entry", message_id=message_id)["total"] = "1"
+    world.find("audit_entry", message_id=message_id)["audit"] = "1.00"
     return {(AUDITED, message_id, "different")}
 
 
@@ -227,6 +226,12 @@ def other_way_than_meant(world: World, message_id: str) -> Found:
     return {(EXPECTED, position, "different")}
 
 
+def copy(world: World, message_id: str, event_id: str) -> None:
+    """The event of a message on its topic once more."""
+    event = world.find("landed", headers=[("id", f"event-{message_id}".encode())])
+    world.record(event["topic"], event["key"].decode(), event["value"], {"id": event_id})
+
+
 DEFECTS: list[Plant] = [
     lost_order, conflict_in_silence, tracked_and_buried, tracked_with_another_hash, buried_other_bytes,
     tracked_from_nowhere, fulfillment_removed, fulfillment_altered, fulfilled_and_rejected,
@@ -248,8 +253,7 @@ def redelivered(world: World, message_id: str) -> Found:
 def published_twice(world: World, message_id: str) -> Found:
     """A second copy of an event, with the same id, key and bytes."""
     world.fulfill(message_id)
-    row = world.find("outbox", event_id=f"event-{message_id}")
-    world.record(FULFILLMENTS, row["key"], row["payload"].encode(), {"id": row["event_id"]})
+    copy(world, message_id, event_id=f"event-{message_id}")
     return set()
 
 

@@ -1,8 +1,6 @@
 """A small world after the service: orders with everything that belongs to them, as the jobs read it."""
 
-import base64
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -19,17 +17,18 @@ Row = dict[str, Any]
 
 SCHEMAS = {
     "landed": SCHEMA,
-    "tracking": """subscriber string, message_id string, position string, partition int, offset bigint,
+    "tracking": """message_id string, source string, position string, partition int, offset bigint,
         sha256 string, audited boolean, audit_error string""",
-    "fulfillment": """message_id string, order_id string, fulfillment_id string, customer_id string,
-        total string, lines string""",
-    "dead_letter": "position string",
-    "outbox": "event_id string, topic string, key string, payload string",
-    "audit_entry": """audit_entry_id string, idempotency_key string, message_id string, order_id string,
-        outcome string, fulfillment_id string, total string, body_sha256 string""",
+    "fulfillment": "message_id string, source string, order_id string, facts string",
+    "dead_letter": "position string, source string",
+    "outbox": """event_id string, topic string, key string, sha256 string, source string, message_id string,
+        order_id string, fulfilled_by string, value_sha256 string, audit_entry_id string, outcome string,
+        facts string, audit string""",
+    "audit_entry": """audit_entry_id string, idempotency_key string, message_id string, source string,
+        audit string, facts string""",
     "ledger": sources.LEDGER,
 }
-LINES = [{"sku": "tea", "quantity": 2, "unit_price": "12.10"}]
+OUTCOMES = {sources.FULFILLMENTS: "fulfilled", sources.REJECTIONS: "rejected"}
 SETTLED, LAGGING = 0, 1  # partitions: all of the first is committed, nothing of the second
 
 
@@ -73,53 +72,56 @@ class World:
             )
         return position
 
-    def publish(self, event_id: str, topic: str, key: str, payload: Row) -> None:
+    def publish(self, event_id: str, topic: str, key: str, payload: Row, **facts: str) -> None:
         """An outbox row, and its event on the topic."""
-        text = json.dumps(payload)
-        self.tables["outbox"].append({"event_id": event_id, "topic": topic, "key": key, "payload": text})
-        self.record(topic, key, text.encode(), {"id": event_id})
+        value = json.dumps(payload).encode()
+        source = f"record {key}" if topic == sources.DEAD_LETTERS else f"message {payload.get('message_id')}"
+        row: Row = dict.fromkeys(column.split()[0] for column in SCHEMAS["outbox"].split(","))
+        row |= {name: text for name, text in payload.items() if name in row}
+        row |= {"event_id": event_id, "topic": topic, "key": key, "source": source, "outcome": OUTCOMES.get(topic)}
+        self.tables["outbox"].append({**row, "sha256": sha256(value).hexdigest(), **facts})
+        self.record(topic, key, value, {"id": event_id})
 
     def track(self, message_id: str, position: str, value: bytes = b"an order") -> None:
         """A tracking row, audited."""
         _, partition, offset = position.split("/")
-        at = {"position": position, "partition": int(partition), "offset": int(offset)}
-        digest = sha256(value).hexdigest()
-        row = {"subscriber": "fulfillment", "message_id": message_id, "sha256": digest, **at}
+        row: Row = {"position": position, "partition": int(partition), "offset": int(offset)}
+        row |= {"message_id": message_id, "source": f"message {message_id}", "sha256": sha256(value).hexdigest()}
         self.tables["tracking"].append({**row, "audited": True, "audit_error": None})
 
-    def audit(self, message_id: str, order_id: str, outcome: str, key: str, **facts: str) -> None:
+    def audit(self, message_id: str, order_id: str, key: str, body: str) -> None:
         """An audit entry with its event."""
-        event = {"audit_entry_id": f"entry-{key}", "idempotency_key": key, "message_id": message_id}
-        event |= {"order_id": order_id, "outcome": outcome, "body_sha256": "ab12"}
-        self.tables["audit_entry"].append({"fulfillment_id": None, "total": None, **event, **facts})
-        self.publish(f"audit-event-{key}", "audit.events", order_id, event)
+        row = {"audit_entry_id": f"entry-{key}", "message_id": message_id, "facts": f"entry {key}"}
+        entry = {"idempotency_key": key, "source": f"message {message_id}", "audit": body}
+        self.tables["audit_entry"].append({**row, **entry})
+        self.publish(f"audit-event-{key}", "audit.events", order_id, row)
 
     def fulfill(self, message_id: str, partition: int = SETTLED) -> str:
         """An order that went all the way; its position."""
-        order_id, fulfillment_id = f"o-{message_id}", f"f-{message_id}"
+        order_id, facts = f"o-{message_id}", f"24.20 for {message_id}"
         position = self.order(message_id, partition=partition, expected="fulfilled")
-        facts = {"message_id": message_id, "order_id": order_id, "fulfillment_id": fulfillment_id}
-        facts |= {"customer_id": "c-7", "total": "24.20"}
         self.track(message_id, position)
-        self.tables["fulfillment"].append({**facts, "lines": json.dumps(LINES, separators=(",", ":"))})
-        self.publish(f"event-{message_id}", sources.FULFILLMENTS, order_id, {**facts, "lines": LINES})
-        self.audit(message_id, order_id, "fulfilled", f"key-{message_id}", fulfillment_id=fulfillment_id, total="24.20")
+        row = {"message_id": message_id, "order_id": order_id}
+        self.tables["fulfillment"].append({**row, "source": f"message {message_id}", "facts": facts})
+        payload = {**row, "total": "24.20"}
+        self.publish(f"event-{message_id}", sources.FULFILLMENTS, order_id, payload, facts=facts, audit=facts)
+        self.audit(message_id, order_id, f"key-{message_id}", facts)
         return position
 
     def reject(self, message_id: str, fulfilled_by: str) -> str:
         """A second message for an order that is fulfilled already; its position."""
-        order_id = f"o-{fulfilled_by}"
+        order_id, body = f"o-{fulfilled_by}", f"no {message_id}"
         position = self.order(message_id, expected="rejected")
         self.track(message_id, position)
         payload = {"message_id": message_id, "order_id": order_id, "fulfilled_by": fulfilled_by}
-        self.publish(f"event-{message_id}", sources.REJECTIONS, order_id, payload)
-        self.audit(message_id, order_id, "rejected", f"key-{message_id}")
+        self.publish(f"event-{message_id}", sources.REJECTIONS, order_id, payload, audit=body)
+        self.audit(message_id, order_id, f"key-{message_id}", body)
         return position
 
     def bury(self, position: str, value: bytes = b"poison") -> None:
         """A dead letter for the record at a position, with its event."""
-        payload = {"value": base64.b64encode(value).decode(), "value_sha256": sha256(value).hexdigest()}
-        self.tables["dead_letter"].append({"position": position})
+        self.tables["dead_letter"].append({"position": position, "source": f"record {position}"})
+        payload = {"value_sha256": sha256(value).hexdigest()}
         self.publish(f"event-{position}", sources.DEAD_LETTERS, position, payload)
 
     def find(self, table: str, **wanted: Any) -> Row:
@@ -136,15 +138,9 @@ class World:
         frames = {name: spark.createDataFrame(rows, SCHEMAS[name]) for name, rows in self.tables.items()}
         there = {at: range(end) for at, end in self.ends.items()}
         handled = {SETTLED: self.ends[sources.ORDERS, SETTLED]}
-        prepare: dict[str, Callable[[DataFrame], DataFrame]] = {
-            "landed": lambda landed: sources.landed_records(landed, there),
-            "tracking": lambda tracking: sources.tracked(tracking, "fulfillment", handled),
-            "fulfillment": sources.fulfilled,
-            "dead_letter": sources.buried,
-            "outbox": sources.published,
-            "audit_entry": sources.audited,
-            "ledger": sources.acknowledged,
+        held = frames | {
+            "landed": sources.landed_records(frames["landed"], there),
+            "ledger": sources.acknowledged(frames["ledger"]),
+            "expected": sources.offsets_between(spark, there),
         }
-        held = {name: prepare[name](frame) for name, frame in frames.items()}
-        held["expected"] = sources.offsets_between(spark, there)
         return judge(all_hops(held), sources.late_sources(held["landed"], held["tracking"], handled))
