@@ -103,6 +103,22 @@ def demo(orders: Orders = 5000, seed: Seed = 1) -> None:
     raise typer.Exit(run(make_stack(), orders, seed))
 
 
+@app.command()
+def bench(
+    only: Annotated[list[str] | None, typer.Option(help="An arm; again for another.")] = None,
+    orders: Annotated[int, typer.Option(min=1, help="In each round; ten times as many for memory.")] = 50_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Numbers are their medians.")] = 5,
+    as_json: Json = False,
+) -> None:
+    """Measure chain, latency, memory, write, audit and cost on a stack of its own; goals stand beside the numbers."""
+    from ops.bench.command import bench as measure
+    from ops.progress import step
+
+    found = measure(make_stack().settings, step, only or [], orders, rounds)
+    lines = found.pop("lines")
+    print(json.dumps(found, indent=2) if as_json else "\n".join(lines))
+
+
 def run_job(module: str, *options: str) -> int:
     """One of the Spark jobs, its output passed through."""
     from ops.progress import step
