@@ -2,13 +2,15 @@
 
 import gc
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from ops.settings import Settings as Places
+from ops.settings import ROOT
+from ops.stack.jars import fetch_jars
 from spark.session import make_session
 from tests.spark.topics import Topics
 
@@ -30,11 +32,16 @@ def _collect_sockets() -> Iterator[None]:
     gc.collect()
 
 
+def run_maven(_name: str, command: list[str]) -> None:
+    """Fetch the jars, where no stack has fetched them yet."""
+    subprocess.run(command, check=True, timeout=300)
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session as the jobs make it on one machine."""
-    jars = os.environ.get("SPARK_JARS_DIR") or Places().environment()["SPARK_JARS_DIR"]
-    session = make_session("tests", Path(jars))
+    jars = fetch_jars(run_maven, ROOT / ".run" / "jars", ROOT / "spark" / "pom.xml", {})
+    session = make_session("tests", jars)
     yield session
     session.stop()
 
