@@ -1,13 +1,11 @@
 """What a batch costs whatever the machine: statements, commits, and bytes of the write-ahead log."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-import psycopg
 from sqlalchemy import Engine, event
 
 from ops.bench.numbers import Number
@@ -35,9 +33,9 @@ def measure(stack: Stack, _orders: int, _rounds: int) -> list[Number]:
 
 def count(env: dict[str, str]) -> dict[str, tuple[float, float, float]]:
     """Take batches through their story, by turns without audit, and with it and then once more; without HTTP."""
-    clear(env)
+    clear(env)  # so these must be databases that nobody needs
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 30)
-    seen, costs = list[Any](), {way: list[list[int]]() for way in GOALS}
+    seen, costs = list[Any](), {way: list[tuple[int, ...]]() for way in GOALS}
     event.listen(engine, "before_cursor_execute", lambda *call: seen.append(call))
     bare = Steps(partial(write, engine, "fulfillment"), lambda _: {}, lambda _: None, lambda _: None)
     audited = replace(bare, post=lambda entries: {str(entry.body["message_id"]): None for entry in entries})
@@ -49,19 +47,19 @@ def count(env: dict[str, str]) -> dict[str, tuple[float, float, float]]:
                 before = counters(engine, admin, seen)
                 handle(records, steps)
                 pairs = zip(counters(engine, admin, seen), before, (1, 1, 0, 0), strict=True)
-                costs[way].append([now - then - own for now, then, own in pairs])
+                costs[way].append(tuple(now - then - own for now, then, own in pairs))
     engine.dispose()
     return {way: summary(found) for way, found in costs.items()}
 
 
-def counters(engine: Engine, admin: psycopg.Connection, seen: list[Any]) -> list[int]:
+def counters(engine: Engine, admin: Any, seen: list[Any]) -> list[int]:
     """Statements, commits in the database, and bytes and full-page images of the engine's one connection."""
     with engine.connect() as connection:
         whose = tuple(connection.exec_driver_sql(HAND_IN).one())[:2]
     return [len(seen), *map(int, admin.execute(READ, whose).fetchone() or ())]
 
 
-def summary(costs: Sequence[Sequence[int]]) -> tuple[float, float, float]:
+def summary(costs: list[tuple[int, ...]]) -> tuple[float, float, float]:
     """Most statements; usual commits, as others come by (autovacuum); bytes of batches without full-page images."""
     clean = [wal for *_, wal, images in costs if not images]
     assert len(clean) > len(costs) / 2, f"only {len(clean)} of {len(costs)} batches are without full-page images"

@@ -45,7 +45,7 @@ def lines(numbers: Sequence[Number]) -> list[str]:
     """The numbers for people, each with its goal beside it."""
     said = {None: "", True: "reached", False: "MISSED"}
     return [
-        f"{n.arm:<8} {n.what:<40} {short(n.value):>9} {n.unit:<9} {n.goal:<8} {said[n.reached()]:<8}"
+        f"{n.arm:<8} {n.what:<46} {short(n.value):>9} {n.unit:<9} {n.goal:<8} {said[n.reached()]:<8}"
         f"{f'{short(min(n.rounds))} to {short(max(n.rounds))}' if n.rounds else ''}".rstrip()
         for n in numbers
     ]
