@@ -3,7 +3,7 @@
 from hashlib import sha256
 from typing import NamedTuple
 
-from service.order import VALUE_LIMIT, InvalidOrderError, Order, parse_order
+from service.order import VALUE_LIMIT, InvalidOrderError, Order, parse_order, total
 from service.record import Headers, Record
 
 
@@ -18,6 +18,7 @@ class Message(NamedTuple):
     message_id: str
     value_sha256: str
     order: Order
+    total: str
     traceparent: str | None
 
 
@@ -33,8 +34,8 @@ def understand(record: Record) -> Message:
         raise InvalidOrderError("headers.message_id: missing")
     if not (1 <= len(message_id) <= 64 and message_id.isprintable()):
         raise InvalidOrderError("headers.message_id: should be 1 to 64 printable characters")
-    trace = text_header(record.headers, "traceparent")
-    return Message(record, message_id, sha256(value).hexdigest(), parse_order(value), trace)
+    order, trace = parse_order(value), text_header(record.headers, "traceparent")
+    return Message(record, message_id, sha256(value).hexdigest(), order, total(order), trace)
 
 
 def text_header(headers: Headers, name: str) -> str | None:

@@ -1,18 +1,17 @@
 """The idempotent POST: many entries in one request, each under its own key, repeated until answered."""
 
-import json
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import requests
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 from typing_extensions import TypedDict
 from urllib3.exceptions import HTTPError
 
 from service.ids import derive
 from service.message import Message
-from service.order import total
 from service.outage import OutageError, RefusedError
 from service.store import Answers, Handled
 
@@ -51,7 +50,7 @@ def audit_entry(message: Message, handled: Handled) -> Entry:
         "order_id": message.order["order_id"],
         "outcome": "fulfilled" if handled.fulfilled else "rejected",
         "fulfillment_id": derive("fulfillment", message.message_id) if handled.fulfilled else None,
-        "total": total(message.order) if handled.fulfilled else None,
+        "total": message.total if handled.fulfilled else None,
     }
     return Entry(derive("audit", message.message_id), body)
 
@@ -66,7 +65,7 @@ def session() -> requests.Session:
 def post(http: requests.Session, url: str, timeout: float, entries: Sequence[Entry]) -> Answers:
     """The receiver's answer for each entry; OutageError while it cannot give them all."""
     items = [entry._asdict() for entry in entries]
-    body = json.dumps({"items": items}, separators=(",", ":"), ensure_ascii=False).encode()
+    body = to_json({"items": items})
     status, retry_after, content = send(http, f"{url}/audit-entries/batch", body, timeout)
     if status in REFUSED:
         raise RefusedError(f"{status} {content[:500].decode(errors='replace')}")

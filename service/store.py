@@ -1,16 +1,15 @@
 """What a batch writes: tracking, fulfillment, dead letters and outbox in one statement, one transaction."""
 
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
 from service.database import sorted_errors
 from service.dead_letter import DeadLetter, payload
 from service.ids import derive, traceparent
 from service.message import Message
-from service.order import total
 
 Item = Message | DeadLetter
 Answers = dict[str, str | None]  # message id -> None, or why the audit receiver refused its entry for good
@@ -113,41 +112,45 @@ def write(engine: Engine, subscriber: str, items: Sequence[Item]) -> dict[str, H
 
 def mark(engine: Engine, subscriber: str, answers: Answers) -> None:
     """One statement and one commit for the whole batch."""
-    told = json.dumps([{"message_id": message_id, "error": error} for message_id, error in answers.items()])
+    told = to_json([{"message_id": message_id, "error": error} for message_id, error in answers.items()]).decode()
     with sorted_errors(), engine.connect() as connection:
         connection.execute(MARK, {"subscriber": subscriber, "answers": told})
 
 
 def rows(items: Sequence[Item]) -> str:
     """The batch as one JSON array: one parameter, however many rows; and no spaces to read."""
-    found = [
-        (message_row(item) if isinstance(item, Message) else letter_row(item))
-        | {"n": n, "topic": item.record.topic, "partition": item.record.partition, "offset": item.record.offset}
-        for n, item in enumerate(items)
-    ]
-    return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+    found = [message_row(n, i) if isinstance(i, Message) else letter_row(n, i) for n, i in enumerate(items)]
+    return to_json(found).decode()
 
 
-def message_row(message: Message) -> dict[str, Any]:
+def message_row(n: int, message: Message) -> dict[str, Any]:
     """What is stored of a message; its ids are derived from nothing but its message id."""
-    event_id = derive("event", message.message_id)
+    record, event_id = message.record, derive("event", message.message_id)
     return {
-        "is_message": True,
         **message.order,
+        "n": n,
+        "is_message": True,
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
         "message_id": message.message_id,
         "value_sha256": f"\\x{message.value_sha256}",
         "fulfillment_id": derive("fulfillment", message.message_id),
-        "total": total(message.order),
+        "total": message.total,
         "event_id": event_id,
         "traceparent": traceparent(message.traceparent, event_id),
     }
 
 
-def letter_row(letter: DeadLetter) -> dict[str, Any]:
+def letter_row(n: int, letter: DeadLetter) -> dict[str, Any]:
     """What is stored of a dead letter; its event id is derived from the record's position."""
-    event_id = derive("dead-letter", letter.record.position)
+    record, event_id = letter.record, derive("dead-letter", letter.record.position)
     return {
+        "n": n,
         "is_message": False,
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
         "kind": letter.kind,
         "reason": letter.reason,
         "payload": payload(letter),

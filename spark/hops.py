@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import functions as F
 
 from spark.sources import DEAD_LETTERS, FULFILLMENTS, OF_RECORD, ORDERS, REJECTIONS
 

@@ -6,7 +6,7 @@ from functools import reduce
 
 from delta import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import functions as F
 
 TOPICS = ("order.events", "fulfillment.events", "rejection.events", "dead-letter.events", "audit.events")
 SCHEMA = """topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,

@@ -1,7 +1,7 @@
 """One outcome for each id of each hop, and the counts and findings that people read."""
 
 from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import functions as F
 
 from spark.hops import AGAIN, DEAD_LETTER, IN, OUT, REJECTION
 

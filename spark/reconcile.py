@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import functions as F
 
 from spark.hops import all_hops
 from spark.land import alone, start
@@ -36,7 +36,7 @@ Frames = dict[str, DataFrame]
 Result = dict[str, Any]
 
 
-def run(settings: Settings, land: bool, ledger: str | None, deadline: float) -> Result:
+def run(spark: SparkSession, settings: Settings, land: bool, ledger: str | None, deadline: float) -> Result:
     """Settle, compare, keep the outcomes, and return what people are told."""
     run_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
@@ -46,7 +46,6 @@ def run(settings: Settings, land: bool, ledger: str | None, deadline: float) -> 
         password = settings.reconciler_password_file.read_text().strip()
         urls = (settings.database_url, settings.audit_database_url)
         moments = [connections.enter_context(snapshot(url, password)) for url in urls]
-        spark = make_session("reconcile", settings.spark_jars_dir)
         held = read_at(spark, moments, settings.subscriber, ledger)
         for moment, slot in zip(moments, SLOTS, strict=True):
             wait(deadline, lambda moment=moment, slot=slot: moment.behind(slot))  # type: ignore[misc]
@@ -58,7 +57,6 @@ def run(settings: Settings, land: bool, ledger: str | None, deadline: float) -> 
     log = dict(zip(SLOTS, (moment.lsn for moment in moments), strict=True))
     result = {"run_id": run_id, "positions": {"committed": handled, "log": log, "ends": ends}, **look_at(judged)}
     keep(spark, f"{settings.delta_root}/reconcile", judged, result)
-    spark.stop()
     return result
 
 
@@ -133,7 +131,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="for programs")
     arguments = parser.parse_args()
     try:
-        result = run(settings, arguments.land, arguments.ledger, BEGAN + arguments.deadline)
+        spark = make_session("reconcile", settings.spark_jars_dir)
+        result = run(spark, settings, arguments.land, arguments.ledger, BEGAN + arguments.deadline)
+        spark.stop()
     except (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupError, OSError) as error:
         give_up(f"could not look: {error}")
     print(json.dumps(result) if arguments.json else as_text(result))  # noqa: T201 - the result

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
+from pyspark.sql import functions as F
 
 from spark.landing import Position
 from spark.session import give_up

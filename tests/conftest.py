@@ -5,13 +5,20 @@ A stack that is up already (RUN_DIR=.run/test) is used as it is, and left runnin
 """
 
 import os
-from collections.abc import Iterator
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from pyspark.sql import SparkSession
 
 from ops.settings import ROOT, Settings
+from ops.stack.jars import fetch_jars
 from ops.stack.stack import Stack
+from spark.reconcile import Result, run
+from spark.session import make_session
+from spark.settings import Settings as SparkSettings
 
 PORTS = int(os.environ.get("TEST_PORTS", "15500"))  # the first of two hundred ports for the tests' own
 
@@ -48,6 +55,31 @@ def spoiled_stack() -> Iterator[Stack]:
     """The same once more, for controls and planted defects."""
     with running("test-spoiled", PORTS + 100) as stack:
         yield stack
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One session for all tests, as the jobs make it on one machine: a warm one compares in a third of the time."""
+
+    def maven(_name: str, command: list[str]) -> None:
+        subprocess.run(command, check=True, timeout=300)
+
+    jars = fetch_jars(maven, ROOT / ".run" / "jars", ROOT / "spark" / "pom.xml", {})
+    session = make_session("tests", jars)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def reconcile(spark: SparkSession) -> Callable[[], Result]:
+    """Land what is there and reconcile the stack of this test, as `pipeline reconcile` does."""
+
+    def run_once() -> Result:
+        result = run(spark, SparkSettings(), land=True, ledger=None, deadline=time.monotonic() + 120)
+        spark.catalog.clearCache()
+        return result
+
+    return run_once
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """What a request writes: audit entries and their events in one statement, one transaction, one per key."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
 from service.audit.entry import Answer, Item, problem
@@ -43,8 +43,7 @@ def record(engine: Engine, items: Sequence[Item]) -> list[Answer]:
     rows = {item.idempotency_key: row(item) for item in items if item is first[item.idempotency_key]}
     known = {key: (first[key].body_sha256, document["answer"]) for key, document in rows.items()}
     with sorted_errors(), engine.connect() as connection:
-        written = json.dumps(list(rows.values()), separators=(",", ":"), ensure_ascii=False)
-        made = set(connection.scalars(RECORD, {"items": written}))
+        made = set(connection.scalars(RECORD, {"items": to_json(list(rows.values())).decode()}))
         before = [key for key in first if key not in made]
         if before:
             for found in connection.execute(RECORDED, {"keys": before}):

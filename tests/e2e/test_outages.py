@@ -15,7 +15,7 @@ from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import Sent, exactly_one, fresh, query, send, until, until_handled, until_published
 from tests.e2e.front import Front
-from tests.reconciliation import assert_reconciled
+from tests.reconciliation import Reconcile, all_matched
 
 ORDERS = 2_000
 
@@ -171,7 +171,7 @@ def wait_for_metric(stack: Stack, name: str, least: float) -> None:
     until(total, lambda seen: seen >= least, 30, f"{name} did not reach {least}")
 
 
-def test_afterwards_everything_reconciles(stack: Stack) -> None:
+def test_afterwards_everything_reconciles(stack: Stack, reconcile: Reconcile) -> None:
     """Id by id, hop by hop, everything that the tests above have sent is matched."""
     until_handled()
-    assert_reconciled(stack)
+    all_matched(reconcile())

@@ -2,8 +2,10 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
-from typing import Any
+from pathlib import Path
 
 from confluent_kafka import Producer
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
@@ -11,7 +13,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import Landed, Sent, connect, fresh, query, send, until_handled, until_published
-from tests.reconciliation import assert_reconciled, reconcile
+from tests.reconciliation import GOOD, Reconcile, all_matched, hop
 
 
 def orders(count: int) -> list[str]:
@@ -34,13 +36,7 @@ def publish(topic: str, event: Landed, content: bytes | None = None) -> None:
     assert producer.flush(10) == 0
 
 
-def hop(result: dict[str, Any], name: str) -> dict[str, Any]:
-    """The counts of one hop."""
-    [found] = [row for row in result["hops"] if name in row["hop"]]
-    return dict(found)
-
-
-def test_a_clean_run_finds_nothing(stack: Stack) -> None:
+def test_a_clean_run_finds_nothing(stack: Stack, reconcile: Reconcile) -> None:
     """Redeliveries, a rejection, a conflict and poison are what they should be: all matched."""
     [first, *_] = orders(50)
     again = [Sent(first, first, value(first))] * 2
@@ -48,21 +44,33 @@ def test_a_clean_run_finds_nothing(stack: Stack) -> None:
     conflict = Sent(first, first, value(first, customer_id="other"))
     send([*again, second, conflict, Sent("poison", "poison", b"{")])
     until_handled()
-    result = assert_reconciled(stack)
+    result = all_matched(reconcile())
     assert hop(result, "order.events → tracking")["duplicates_removed"] >= 2
     assert hop(result, "order.events → tracking")["dead_letters"] >= 2
 
 
-def test_a_second_copy_of_an_event_is_lawful(stack: Stack) -> None:
+def test_the_command_says_the_verdict_last_and_exits_with_it(stack: Stack) -> None:
+    """`pipeline reconcile` prints the table, the report's place and the verdict, and exits 0 for a good one."""
+    until_handled()
+    command = [str(Path(sys.executable).with_name("pipeline")), "reconcile", "--land"]
+    env = stack.env() | {"ATTACH": "true"}  # to the stack whose addresses these are
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    *_, report, verdict = done.stdout.splitlines()
+    assert verdict == GOOD
+    assert Path(report.removeprefix("report: ")).exists()
+
+
+def test_a_second_copy_of_an_event_is_lawful(stack: Stack, reconcile: Reconcile) -> None:
     """The same event twice on the topic, same id and bytes, is a duplicate removed and nothing more."""
     [message_id] = orders(1)
-    before = hop(assert_reconciled(stack), "outbox → fulfillment.events")["duplicates_removed"]
+    before = hop(all_matched(reconcile()), "outbox → fulfillment.events")["duplicates_removed"]
     publish("fulfillment.events", event_of(message_id))
-    after = hop(assert_reconciled(stack), "outbox → fulfillment.events")["duplicates_removed"]
+    after = hop(all_matched(reconcile()), "outbox → fulfillment.events")["duplicates_removed"]
     assert after == before + 1
 
 
-def test_under_load_and_lagging_it_finds_nothing(stack: Stack) -> None:
+def test_under_load_and_lagging_it_finds_nothing(stack: Stack, reconcile: Reconcile) -> None:
     """While orders keep coming faster than they are settled, no id is called lost: late ones are late."""
     done = threading.Event()
 
@@ -75,15 +83,15 @@ def test_under_load_and_lagging_it_finds_nothing(stack: Stack) -> None:
     thread = threading.Thread(target=keep_sending)
     thread.start()
     try:
-        assert_reconciled(stack)
+        all_matched(reconcile())
     finally:
         done.set()
         thread.join()
     until_handled()
-    assert_reconciled(stack)
+    all_matched(reconcile())
 
 
-def test_every_planted_defect_is_found(spoiled: Stack) -> None:
+def test_every_planted_defect_is_found(spoiled: Stack, reconcile: Reconcile) -> None:
     """Eleven orders, nine of them spoiled in one way each: every defect is found by its id, in its hop."""
     names = ["unpublished", "altered", "twice", "unaudited", "audited twice", "unfulfilled", "other total",
              "unmarked", "phantom", "good", "also good"]  # fmt: skip
@@ -113,7 +121,7 @@ def test_every_planted_defect_is_found(spoiled: Stack) -> None:
     phantom = events["phantom"]._replace(headers=events["phantom"].headers | {"id": fresh("event").encode()})
     publish("fulfillment.events", phantom)
 
-    found = {(finding["hop"], finding["outcome"], finding["id"]) for finding in reconcile(spoiled)["findings"]}
+    found = {(finding["hop"], finding["outcome"], finding["id"]) for finding in reconcile()["findings"]}
 
     assert {(outcome, id_) for _, outcome, id_ in found if id_ in ids.values()} == {
         ("duplicate", ids["unpublished"]),
@@ -134,19 +142,19 @@ def test_every_planted_defect_is_found(spoiled: Stack) -> None:
     assert ("missing", never) in by_event
 
 
-def test_a_landed_row_removed_or_doubled_is_found(spoiled: Stack) -> None:
+def test_a_landed_row_removed_or_doubled_is_found(spoiled: Stack, reconcile: Reconcile) -> None:
     """One landed record removed and one landed twice are found by their positions."""
     prefix = fresh("land")
     places = send([Sent(f"{prefix}-{n}", prefix, value(f"{prefix}-{n}")) for n in range(3)])
     until_handled()
-    reconcile(spoiled)
+    reconcile()
     table = DeltaTable(f"{spoiled.env()['DELTA_ROOT']}/landed/order.events")
     (gone, twice) = (f'partition = {partition} and "offset" = {offset}' for partition, offset in places[:2])
     row = QueryBuilder().register("landed", table).execute(f"select * from landed where {twice}").read_all()
     write_deltalake(table, row, mode="append")
     table.delete(gone)
 
-    found = {(finding["outcome"], finding["id"]) for finding in reconcile(spoiled)["findings"]}
+    found = {(finding["outcome"], finding["id"]) for finding in reconcile()["findings"]}
 
     [missing, doubled] = (f"order.events/{partition}/{offset}" for partition, offset in places[:2])
     assert ("missing", missing) in found
