@@ -113,9 +113,9 @@ def test_every_planted_defect_is_found(spoiled: Stack, reconcile: Reconcile) -> 
     with connect("audit", "postgres") as admin:
         admin.execute("delete from audit_entry where message_id = %s", [ids["unaudited"]])
         admin.execute(
-            "insert into audit_entry select 'another key', gen_random_uuid(), message_id, order_id, outcome,"
+            "insert into audit_entry select %s, gen_random_uuid(), message_id, order_id, outcome,"
             " fulfillment_id, total, body_sha256, answer from audit_entry where message_id = %s",
-            [ids["audited twice"]],
+            [fresh("key"), ids["audited twice"]],
         )
     publish("fulfillment.events", events["altered"], events["altered"].value.replace(b"47.70", b"47.71"))
     phantom = events["phantom"]._replace(headers=events["phantom"].headers | {"id": fresh("event").encode()})
