@@ -8,7 +8,7 @@ from service.dead_letter import DeadLetter
 from service.halving import halving
 from service.message import Message
 from service.outage import RefusedError
-from service.post import Entry, audit_entry
+from service.post import Entry
 from service.record import Record
 from service.report import report
 from service.store import Answers, Handled, Item
@@ -38,10 +38,10 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
         if conflicts:
             steps.write(conflicts)
 
-        entries = [audit_entry(m, known[m.message_id]) for m in handled if not known[m.message_id].audited]
+        entries = [Entry(m, known[m.message_id].fulfilled) for m in handled if not known[m.message_id].audited]
         answers: Answers = {}
         if entries:
-            answers = halving(entries, steps.post, lambda e, refusal: {str(e.body["message_id"]): str(refusal)})
+            answers = halving(entries, steps.post, lambda entry, no: {entry.message.message_id: str(no)})
             steps.mark(answers)
 
         report(handled, known, letters + conflicts, answers)

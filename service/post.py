@@ -13,17 +13,29 @@ from urllib3.exceptions import HTTPError
 from service.ids import derive
 from service.message import Message
 from service.outage import OutageError, RefusedError
-from service.store import Answers, Handled
+from service.store import Answers
 
 REFUSED = {400, 413, 422}  # the same bytes again will be refused again
 ANSWER_LIMIT = 8 * 1024 * 1024  # an answer without an end must not fill the memory
 
 
 class Entry(NamedTuple):
-    """What the receiver is told of a message, and under which key."""
+    """A message that the receiver has yet to be told of."""
 
-    idempotency_key: str
-    body: dict[str, str | None]
+    message: Message
+    fulfilled: bool  # or else rejected
+
+    def item(self) -> dict[str, Any]:
+        """A pure function of the message and its outcome: a retry sends the same key and the same bytes."""
+        message_id = self.message.message_id
+        body = {
+            "message_id": message_id,
+            "order_id": self.message.order["order_id"],
+            "outcome": "fulfilled" if self.fulfilled else "rejected",
+            "fulfillment_id": derive("fulfillment", message_id) if self.fulfilled else None,
+            "total": self.message.total if self.fulfilled else None,
+        }
+        return {"idempotency_key": derive("audit", message_id), "body": body}
 
 
 class ItemAnswer(TypedDict):
@@ -43,18 +55,6 @@ class BatchAnswer(TypedDict):
 ANSWER = TypeAdapter(BatchAnswer)
 
 
-def audit_entry(message: Message, handled: Handled) -> Entry:
-    """A pure function of the message and its outcome: a retry sends the same key and the same bytes."""
-    body = {
-        "message_id": message.message_id,
-        "order_id": message.order["order_id"],
-        "outcome": "fulfilled" if handled.fulfilled else "rejected",
-        "fulfillment_id": derive("fulfillment", message.message_id) if handled.fulfilled else None,
-        "total": message.total if handled.fulfilled else None,
-    }
-    return Entry(derive("audit", message.message_id), body)
-
-
 def session() -> requests.Session:
     """One kept connection; no proxies or credentials from the environment."""
     http = requests.Session()
@@ -64,8 +64,8 @@ def session() -> requests.Session:
 
 def post(http: requests.Session, url: str, timeout: float, entries: Sequence[Entry]) -> Answers:
     """The receiver's answer for each entry; OutageError while it cannot give them all."""
-    items = [entry._asdict() for entry in entries]
-    body = to_json({"items": items})
+    items = {entry.message.message_id: entry.item() for entry in entries}
+    body = to_json({"items": list(items.values())})
     status, retry_after, content = send(http, f"{url}/audit-entries/batch", body, timeout)
     if status in REFUSED:
         raise RefusedError(f"{status} {content[:500].decode(errors='replace')}")
@@ -73,7 +73,7 @@ def post(http: requests.Session, url: str, timeout: float, entries: Sequence[Ent
         raise OutageError(f"audit receiver: {status}", retry_after)
     try:
         answers = {item["idempotency_key"]: item for item in ANSWER.validate_json(content)["items"]}
-        return {str(entry.body["message_id"]): verdict(answers[entry.idempotency_key]) for entry in entries}
+        return {message_id: verdict(answers[item["idempotency_key"]]) for message_id, item in items.items()}
     except (ValidationError, LookupError) as error:
         raise OutageError("audit receiver: not an answer for each entry") from error
 

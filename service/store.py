@@ -26,6 +26,7 @@ class Handled(NamedTuple):
 
 # Insert first, ask never: who was first is decided by the primary key of tracking. Each insert sorts by its
 # own unique key, so that two workers with the same messages wait for each other instead of deadlocking.
+# What comes back is only what was not both first and fulfilled: of most batches, nothing.
 # An order that somebody else fulfilled is looked up by a function with a snapshot of its own. The flag
 # is_message is a column of its own because the planner takes half of the rows for true; for "kind is null"
 # it would expect one row, and join 500 by 500 in nested loops.
@@ -74,7 +75,9 @@ WRITE = text("""
         select event_id, aggregate_type, aggregate_id, event_type, traceparent, payload from event order by n
         on conflict do nothing
     )
-    select message_id, fulfilled_by = message_id as fulfilled from decided
+    select item.message_id, decided.message_id is not null as first
+    from item left join decided using (message_id)
+    where item.is_message and decided.fulfilled_by is distinct from item.message_id
 """)
 
 # The statement above cannot see what the worker that it waited for has committed; this one can.
@@ -97,11 +100,12 @@ def write(engine: Engine, subscriber: str, items: Sequence[Item]) -> dict[str, H
     """Write what is new, and return what is now known of every message of the batch."""
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
     with sorted_errors(), engine.connect() as connection:
-        written = connection.execute(WRITE, {"subscriber": subscriber, "items": rows(items)})
-        known = {
-            key: Handled(messages[key].value_sha256, fulfilled, audited=False, first=True) for key, fulfilled in written
-        }
-        before = [message for key, message in messages.items() if key not in known]
+        known = {key: Handled(m.value_sha256, fulfilled=True, audited=False, first=True) for key, m in messages.items()}
+        others: dict[str, bool] = dict(
+            connection.execute(WRITE, {"subscriber": subscriber, "items": rows(items)}).tuples()
+        )
+        known |= {key: known[key]._replace(fulfilled=False) for key, first in others.items() if first}
+        before = [messages[key] for key, first in others.items() if not first]
         if before:
             order_ids = [message.order["order_id"] for message in before]
             ids = {"message_ids": [message.message_id for message in before], "order_ids": order_ids}

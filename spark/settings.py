@@ -23,7 +23,7 @@ class Settings(BaseSettings):
     reconciler_password_file: Path = Path("/run/secrets/reconciler_password")
     group_id: str = "fulfillment"
     subscriber: str = "fulfillment"
-    reconcile_deadline_seconds: float = 120  # heartbeats move an idle slot every 5 s
+    reconcile_deadline_seconds: float = 120  # heartbeats move an idle slot every 2 s
 
     @property
     def landed(self) -> str:

@@ -9,9 +9,11 @@ import requests
 
 from ops.bench.naive import post_one
 from ops.bench.numbers import Number, compare
-from ops.bench.place import BATCH, FIRST, clear
+from ops.bench.place import FIRST, batches, clear
 from ops.stack.stack import Stack
+from service.batch import waves
 from service.ids import derive
+from service.message import Message
 from service.post import Entry, post, session
 from service.store import Answers
 
@@ -20,8 +22,9 @@ def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
     """Rates of both arms, and how many times the one is the other (15 is the goal, 25 the aim)."""
     numbers, known = range(FIRST, FIRST + orders), {"fulfillment_id": derive("fulfillment", "any"), "total": "72.60"}
     events = [{"message_id": f"m-{n}", "order_id": f"o-{n}", **known} for n in numbers]
-    entries = [Entry(derive("audit", e["message_id"]), {**e, "outcome": "fulfilled"}) for e in events]
-    bulks = [entries[n : n + BATCH] for n in range(0, orders, BATCH)]
+    bulks = [
+        [Entry(m, fulfilled=True) for m in waves(records)[0] if isinstance(m, Message)] for records in batches(orders)
+    ]
     env, few = stack.env(), orders // 40
     arms = {
         "in bulk": partial(rate, env, partial(post, session(), env["AUDIT_URL"], 30), bulks, orders),

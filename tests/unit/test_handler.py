@@ -1,6 +1,7 @@
 """The story of a batch, with steps that remember."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ class World:
     def __init__(self, refuse: str = "") -> None:
         self.tracking: dict[str, Handled] = {}
         self.letters: list[DeadLetter] = []
-        self.audit: dict[str, Entry] = {}
+        self.audit: dict[str, Any] = {}
         self.calls: list[str] = []
         self.refuse = refuse  # the id of a message that the database never takes
 
@@ -43,8 +44,8 @@ class World:
     def post(self, entries: Sequence[Entry]) -> Answers:
         """One effect for each key."""
         self.calls.append("post")
-        self.audit |= {entry.idempotency_key: entry for entry in entries}
-        return {str(entry.body["message_id"]): None for entry in entries}
+        self.audit |= {entry.item()["idempotency_key"]: entry.item() for entry in entries}
+        return {entry.message.message_id: None for entry in entries}
 
     def mark(self, answers: Answers) -> None:
         """Remember who was audited."""
@@ -118,7 +119,7 @@ def test_an_entry_that_the_receiver_refuses_is_marked_with_its_reason() -> None:
     marked: Answers = {}
 
     def post(entries: Sequence[Entry]) -> Answers:
-        if any(entry.body["message_id"] == "m-3" for entry in entries):
+        if any(entry.message.message_id == "m-3" for entry in entries):
             raise RefusedError("413 too large")
         return world.post(entries)
 
