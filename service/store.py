@@ -101,9 +101,8 @@ def write(engine: Engine, subscriber: str, items: Sequence[Item]) -> dict[str, H
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
     with sorted_errors(), engine.connect() as connection:
         known = {key: Handled(m.value_sha256, fulfilled=True, audited=False, first=True) for key, m in messages.items()}
-        others: dict[str, bool] = dict(
-            connection.execute(WRITE, {"subscriber": subscriber, "items": rows(items)}).tuples()
-        )
+        written = connection.execute(WRITE, {"subscriber": subscriber, "items": rows(items)})
+        others: dict[str, bool] = dict(written.tuples().all())
         known |= {key: known[key]._replace(fulfilled=False) for key, first in others.items() if first}
         before = [messages[key] for key, first in others.items() if not first]
         if before:
