@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, NoReturn
@@ -59,6 +60,12 @@ ORDER = TypeAdapter(Order)
 
 def parse_order(value: bytes) -> Order:
     """The order in these bytes; whatever is wrong with them becomes an InvalidOrderError that names it."""
+    with suppress(ValidationError):
+        order = ORDER.validate_json(value)  # half the time of the way below, and nearly always enough
+        # Without escapes, two quotes are one string: 4 keys and 3 values, and 3 keys and 2 values in each line.
+        # One more would be an unknown field or a key given twice, which this parser does not look at.
+        if b"\\" not in value and value.count(b'"') == 14 + 10 * len(order["lines"]):
+            return order
     try:
         return ORDER.validate_python(DECODER.decode(value.decode()))
     except UnicodeDecodeError as error:

@@ -4,9 +4,11 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.message import TooLargeError, understand
-from service.order import InvalidOrderError, parse_order, total
+from service.order import DECODER, ORDER, InvalidOrderError, parse_order, total
 from tests.builders import LINES, order, record, value
 
 
@@ -133,3 +135,31 @@ def test_the_reason_never_shows_the_value() -> None:
     with pytest.raises(InvalidOrderError) as refused:
         parse_order(json.dumps(order(lines=line(quantity="secret-word"))).encode())
     assert "secret-word" not in str(refused.value)
+
+
+PIECES = [b'"order_id": "o-2", ', b'"x": NaN, ', b'"x": [{"lines": 1e400}], ', b'"order\\u005fid": "o-1", ', b" ", b"{"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(PIECES), st.integers(0, 400)), max_size=3))
+def test_the_short_way_accepts_nothing_that_the_long_way_refuses(inserted: list[tuple[bytes, int]]) -> None:
+    """Whatever is put into a good order, both parsers say the same of it."""
+    raw = value()
+    for piece, place in inserted:
+        raw = raw[:place] + piece + raw[place:]
+    try:
+        expected: object = ORDER.validate_python(DECODER.decode(raw.decode()))
+    except (ValueError, RecursionError):
+        expected = InvalidOrderError
+    try:
+        found: object = parse_order(raw)
+    except InvalidOrderError:
+        found = InvalidOrderError
+    assert found == expected
+
+
+@pytest.mark.parametrize("key", ["order_id", "customer_id", "placed_at", "lines"])
+def test_a_key_given_twice_is_refused(key: str) -> None:
+    """Of two values for one field nobody can say which was meant, even when they are the same."""
+    again = json.dumps({key: order()[key]}).encode()[1:-1]
+    with pytest.raises(InvalidOrderError, match="twice"):
+        parse_order(value()[:-1] + b", " + again + b"}")
