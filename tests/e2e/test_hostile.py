@@ -122,8 +122,9 @@ def test_a_conflict_is_a_dead_letter_and_changes_nothing(stack: Stack) -> None:
     until_handled()
     exactly_one([message_id])
     keys = [f"order.events/{partition}/{offset}" for partition, offset in places[1:3]]
-    letters = [json.loads(e.value) for e in until_published("dead-letter.events", lambda e: e.key in keys, 2)]
-    assert [(b64decode(letter["value"]), letter["kind"]) for letter in letters] == [
+    events = until_published("dead-letter.events", lambda e: e.key in keys, 2)
+    letters = {event.key: json.loads(event.value) for event in events}  # by key: they are on two partitions
+    assert [(b64decode(letters[key]["value"]), letters[key]["kind"]) for key in keys] == [
         (other, "conflict"),
         (later, "conflict"),
     ]
