@@ -6,11 +6,14 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from signal import Signals
 from typing import Any, NamedTuple, TypeVar, cast
 
 import psycopg
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka import Message as KafkaMessage
+
+from ops.stack.stack import Stack
 
 Found = TypeVar("Found")
 TOPIC = "order.events"
@@ -44,6 +47,16 @@ def until(look: Callable[[], Found], done: Callable[[Found], bool], seconds: flo
             raise AssertionError(f"after {seconds} s: {what}; last seen: {found!r}")
         time.sleep(0.05)
     return found
+
+
+@contextmanager
+def away(stack: Stack, name: str, number: Signals | None = None) -> Iterator[None]:
+    """A part of the stack is stopped for the time of a block, and comes back whatever the block finds."""
+    stack.stop(name, number)
+    try:
+        yield
+    finally:
+        stack.start(name)
 
 
 def fresh(prefix: str = "t") -> str:
