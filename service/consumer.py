@@ -92,8 +92,8 @@ class OrderConsumer:
         for partition in start:
             partition.offset = partition.offset if partition.offset >= 0 else OFFSET_BEGINNING
         consumer.incremental_assign(start)
-        if self.idling:
-            consumer.pause(start)
+        # A partition that was taken away while paused would come back paused, and stand still for ever.
+        (consumer.pause if self.idling else consumer.resume)(start)
         log.info("assigned", partitions=[part.partition for part in start])
 
     def on_revoke(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:

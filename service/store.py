@@ -102,7 +102,7 @@ def write(engine: Engine, subscriber: str, items: Sequence[Item]) -> dict[str, H
     with sorted_errors(), engine.connect() as connection:
         known = {key: Handled(m.value_sha256, fulfilled=True, audited=False, first=True) for key, m in messages.items()}
         written = connection.execute(WRITE, {"subscriber": subscriber, "items": rows(items)})
-        others: dict[str, bool] = dict(written.tuples().all())
+        others = {row.message_id: row.first for row in written}
         known |= {key: known[key]._replace(fulfilled=False) for key, first in others.items() if first}
         before = [messages[key] for key, first in others.items() if not first]
         if before:

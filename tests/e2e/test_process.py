@@ -70,6 +70,8 @@ def test_a_rebalance_in_an_outage_abandons_the_batch(stack: Stack) -> None:
         until_told(stack, "abandoned")
     until_handled()
     stack.stop("service-2")
+    ids += orders(60)  # on every partition: those that come back must not come back paused
+    until_handled(20)
     exactly_one(ids)
 
 
