@@ -34,7 +34,9 @@ def understand(record: Record) -> Message:
         raise InvalidOrderError("headers.message_id: missing")
     if not (1 <= len(message_id) <= 64 and message_id.isprintable()):
         raise InvalidOrderError("headers.message_id: should be 1 to 64 printable characters")
-    order, trace = parse_order(value), text_header(record.headers, "traceparent")
+    order = parse_order(value)
+    traces = [trace or b"" for name, trace in record.headers if name == "traceparent"]
+    trace = traces[0].decode("ascii", "replace") if len(traces) == 1 else None  # a broken one harms no order
     return Message(record, message_id, sha256(value).hexdigest(), order, total(order), trace)
 
 

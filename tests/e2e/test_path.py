@@ -71,7 +71,7 @@ def test_the_same_message_three_times_is_one(stack: Stack) -> None:
 
 
 def test_without_tracking_the_same_message_three_times_is_three(spoiled: Stack) -> None:
-    """The control: a service that does not track publishes three events and audits three times."""
+    """The control: a service that takes every delivery for a first one publishes three events."""
     order_id, message_id = fresh("o"), fresh("m")
     spoiled.stop("service")
     try:

@@ -1,4 +1,4 @@
-"""The control: the service without its tracking, so that every delivery is a first one."""
+"""The control: the service as if it had no tracking, so that every delivery publishes an event."""
 
 from collections.abc import Sequence
 from uuid import uuid4

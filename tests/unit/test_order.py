@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.ids import derive, traceparent
 from service.message import TooLargeError, understand
 from service.order import DECODER, ORDER, InvalidOrderError, parse_order, total
 from tests.builders import LINES, order, record, value
@@ -122,6 +123,13 @@ def test_two_message_ids_are_refused() -> None:
     """A record with two message ids has none."""
     with pytest.raises(InvalidOrderError, match="given 2 times"):
         understand(record(headers=[("message_id", b"m-2")]))
+
+
+@pytest.mark.parametrize("traces", [[b"\xff"], [b""], [None], [b"a", b"b"], [b"00-zz"]])
+def test_a_broken_trace_harms_no_order(traces: list[bytes | None]) -> None:
+    """A traceparent that is no text, is empty or is given twice is ignored, and the order is good."""
+    message = understand(record(headers=[("traceparent", trace) for trace in traces]))
+    assert traceparent(message.traceparent, derive("event", "m-1")) == traceparent(None, derive("event", "m-1"))
 
 
 @pytest.mark.parametrize("odd", ["'; drop table tracking; --", "ünï", "注文", "a b", "x" * 64])
