@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable
-from json.decoder import JSONDecodeError, scanstring
+from json import JSONDecodeError, JSONDecoder
 
 from ops.check.reading.node import DEPTH, Node
-from ops.check.reading.unreadable import Unreadable
+from ops.check.reading.unreadable import UnreadableError
 
+STRINGS = JSONDecoder()  # at a quote it reads a string, and says where it ends
 SPACE = re.compile(r"[ \t\n\r]*")
 PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
 
@@ -14,11 +15,11 @@ PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null
 def parse_json(file: str, text: str) -> Node:
     """The document, or at which line it is not one."""
     try:
-        node, end = Parser(text).value(SPACE.match(text).end(), 0)  # type: ignore[union-attr] - matches always
+        node, end = Parser(text).value(0, 0)
         if end != len(text):
             raise JSONDecodeError("something stands behind the end", text, end)
     except JSONDecodeError as broken:
-        raise Unreadable(file, broken.lineno, f"not JSON: {broken.msg}") from None
+        raise UnreadableError(file, broken.lineno, f"not JSON: {broken.msg}") from None
     return node
 
 
@@ -31,6 +32,7 @@ class Parser:
 
     def value(self, at: int, depth: int) -> tuple[Node, int]:
         """The value that starts here, and where the next token does."""
+        at = self.skip(at)
         if depth > DEPTH:
             raise JSONDecodeError(f"nested deeper than {DEPTH}", self.text, at)
         line, first = self.line_at(at), self.text[at : at + 1]
@@ -43,7 +45,7 @@ class Parser:
             end = self.members(at, "]", lambda place: self.item(place, depth, items))
             return Node(items, line), end
         if first == '"':
-            string, end = scanstring(self.text, at + 1, True)
+            string, end = STRINGS.raw_decode(self.text, at)
             return Node(string, line), self.skip(end)
         if found := PLAIN.match(self.text, at):
             return Node(found.group(), line, plain=True), self.skip(found.end())
@@ -64,7 +66,7 @@ class Parser:
         """One name and its value."""
         if self.text[at : at + 1] != '"':
             raise JSONDecodeError("a name in double quotes is expected", self.text, at)
-        name, at = scanstring(self.text, at + 1, True)
+        name, at = STRINGS.raw_decode(self.text, at)
         into[name], at = self.value(self.expect(":", self.skip(at)), depth + 1)
         return at
 
@@ -82,7 +84,8 @@ class Parser:
 
     def skip(self, at: int) -> int:
         """Behind white space."""
-        return SPACE.match(self.text, at).end()  # type: ignore[union-attr] - matches always
+        space = SPACE.match(self.text, at)
+        return space.end() if space else at
 
     def line_at(self, at: int) -> int:
         """The line of a place; places only ever move on."""

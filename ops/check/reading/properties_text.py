@@ -3,7 +3,7 @@
 import re
 
 from ops.check.reading.block import Setting
-from ops.check.reading.unreadable import Unreadable
+from ops.check.reading.unreadable import UnreadableError
 
 ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{0,4}|.)", re.DOTALL)
 NAMED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -44,7 +44,7 @@ def unescape(file: str, line: int, text: str) -> str:
         if name[0] != "u":
             return NAMED.get(name, name)
         if len(name) < 5:
-            raise Unreadable(file, line, f"\\{name} is no character: \\u takes four hexadecimal digits")
+            raise UnreadableError(file, line, f"\\{name} is no character: \\u takes four hexadecimal digits")
         return chr(int(name[1:], 16))
 
     return ESCAPE.sub(one, text) if "\\" in text else text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ops.check.reading.block import Block
 from ops.check.reading.connect_json import read_json
-from ops.check.reading.unreadable import Unreadable
+from ops.check.reading.unreadable import UnreadableError
 
 Reader = Callable[[str, str], list[Block]]  # the file's name, as it will be told, and its text
 READERS: dict[str, Reader] = {".json": read_json}
@@ -13,7 +13,7 @@ LARGEST = 1_000_000  # characters; nobody writes a larger configuration, and gen
 
 
 def read(path: Path, name: str = "") -> list[Block]:
-    """Every block of one file, which may be none; Unreadable if it cannot be read."""
+    """Every block of one file, which may be none; UnreadableError if it cannot be read."""
     name = name or str(path)
     reader = READERS.get(path.suffix)
     if not reader:
@@ -21,7 +21,7 @@ def read(path: Path, name: str = "") -> list[Block]:
     try:
         text = path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as failure:
-        raise Unreadable(name, 1, failure.strerror or str(failure)) from None
+        raise UnreadableError(name, 1, failure.strerror or str(failure)) from None
     if len(text) > LARGEST:
-        raise Unreadable(name, 1, f"larger than {LARGEST} characters")
+        raise UnreadableError(name, 1, f"larger than {LARGEST} characters")
     return reader(name, text)

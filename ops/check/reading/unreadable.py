@@ -1,7 +1,7 @@
 """What is raised when a file cannot be read: which, at which line, and why."""
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """A file that should be read and cannot be."""
 
     def __init__(self, file: str, line: int, why: str) -> None:

@@ -1,0 +1,122 @@
+"""librdkafka's rules between settings: what it adjusts when nobody asked, what it refuses when somebody did."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ops.check.clients.librdkafka_values import told
+from ops.check.clients.outcome import Outcome
+
+ACKS, RETRIES, TIMEOUT = "request.required.acks", "message.send.max.retries", "message.timeout.ms"
+LINGER, IN_FLIGHT = "queue.buffering.max.ms", "max.in.flight.requests.per.connection"
+PRESSURE, TRANSACTION = "queue.buffering.backpressure.threshold", "transaction.timeout.ms"
+# Settings of a topic: with one of them the library looks at all of them when it starts, else at the first message.
+OF_TOPICS = {ACKS, TIMEOUT, "request.timeout.ms", "queuing.strategy", "produce.offset.report", "partitioner"}
+MOST = 5  # requests under way: what the broker remembers of each producer and partition
+KNOWN_AS = {ACKS: "acks", RETRIES: "retries", TIMEOUT: "delivery.timeout.ms", LINGER: "linger.ms"}  # as people say
+
+
+@dataclass
+class Case:
+    """One configuration on its way to be effective."""
+
+    outcome: Outcome
+    values: dict[str, object]
+    asked: set[str]
+    first_timeout: float = 0  # of a message, before a transaction has changed it
+
+    def number(self, name: str) -> float:
+        """A value that the list says is a number."""
+        value = self.values[name]
+        assert isinstance(value, int | float)
+        return value
+
+    def on(self, name: str) -> bool:
+        """Whether something is switched on, or given at all."""
+        return bool(self.values[name])
+
+    def adjust(self, name: str, value: float) -> None:
+        """Change what nobody asked for, and note it."""
+        if name not in self.asked and self.values[name] != value:
+            self.outcome.change(f"{KNOWN_AS.get(name, name)} {told(self.values[name])} becomes {told(value)}", name)
+            self.values[name] = value
+
+
+def adjust(case: Case) -> None:
+    """All that the library changes by itself, in its order."""
+    transactional = case.on("transactional.id")
+    if transactional and "enable.idempotence" not in case.asked:
+        case.outcome.change("transactional.id switches enable.idempotence on", "transactional.id")
+        case.values["enable.idempotence"] = True
+    if transactional:
+        case.adjust("socket.timeout.ms", max(case.number(TRANSACTION) - 100, 900))
+    if case.on("enable.idempotence"):
+        case.adjust(IN_FLIGHT, min(case.number(IN_FLIGHT), MOST))
+    case.first_timeout = case.number(TIMEOUT)
+    if 0 < case.first_timeout <= case.number(LINGER):
+        case.adjust(LINGER, case.first_timeout - 0.1)
+    if transactional and case.on("enable.idempotence"):
+        case.adjust(TIMEOUT, case.number(TRANSACTION))
+
+
+def expires_waiting(case: Case) -> bool:
+    """A message may expire while it waits for company; looked at before and after a transaction's adjustment."""
+    linger = case.number(LINGER) if LINGER in case.asked else -1
+    return any(0 < timeout <= linger for timeout in (case.first_timeout, case.number(TIMEOUT)))
+
+
+# What an idempotent producer refuses, whatever it is made of.
+STRICT: list[tuple[str, str, Callable[[Case], bool]]] = [
+    (ACKS, "acks must be all when enable.idempotence=true", lambda case: case.values[ACKS] != -1),
+    (RETRIES, "retries must be at least 1 when enable.idempotence=true", lambda case: case.number(RETRIES) < 1),
+    (
+        IN_FLIGHT,
+        f"{IN_FLIGHT} must be at most {MOST} when enable.idempotence=true",
+        lambda case: case.number(IN_FLIGHT) > MOST,
+    ),
+    (PRESSURE, f"{PRESSURE} must be 1 when enable.idempotence=true", lambda case: case.number(PRESSURE) > 1),
+    (
+        "queuing.strategy",
+        "queuing.strategy must be fifo when enable.idempotence=true",
+        lambda case: case.values["queuing.strategy"] != "fifo",
+    ),
+]
+TRANSACTIONAL: list[tuple[str, str, Callable[[Case], bool]]] = [
+    (
+        "enable.idempotence",
+        "transactional.id requires enable.idempotence=true",
+        lambda case: not case.on("enable.idempotence"),
+    ),
+    (
+        "socket.timeout.ms",
+        "socket.timeout.ms must be at most transaction.timeout.ms + 100",
+        lambda case: case.number("socket.timeout.ms") > case.number(TRANSACTION) + 100,
+    ),
+    (
+        TIMEOUT,
+        "delivery.timeout.ms must be at most transaction.timeout.ms",
+        lambda case: case.number(TIMEOUT) > case.number(TRANSACTION),
+    ),
+]
+ALWAYS: list[tuple[str, str, Callable[[Case], bool]]] = [
+    (
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.max.ms must be at least reconnect.backoff.ms",
+        lambda case: case.number("reconnect.backoff.max.ms") < case.number("reconnect.backoff.ms"),
+    ),
+    (
+        "enable.gapless.guarantee",
+        "enable.gapless.guarantee requires enable.idempotence=true",
+        lambda case: case.on("enable.gapless.guarantee") and not case.on("enable.idempotence"),
+    ),
+]
+
+
+def refuse(case: Case) -> None:
+    """All that keeps the producer from starting; it would tell the first, we tell every one."""
+    rules = ALWAYS + (STRICT if case.on("enable.idempotence") else [])
+    for key, says, holds in rules + (TRANSACTIONAL if case.on("transactional.id") else []):
+        if holds(case):
+            case.outcome.refuse(says, key)
+    if expires_waiting(case):
+        at_start = case.outcome.refuse if case.asked & OF_TOPICS else case.outcome.change
+        at_start("delivery.timeout.ms must be greater than linger.ms: no message could ever be sent", TIMEOUT)

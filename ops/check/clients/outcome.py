@@ -1,0 +1,36 @@
+"""What a client makes of its settings: refused, or changed here and there, and in the end idempotent or not."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One thing that the client does, and the settings that make it do so, the decisive one first."""
+
+    keys: tuple[str, ...]
+    says: str
+
+
+@dataclass
+class Outcome:
+    """Everything that follows from one set of settings."""
+
+    idempotent: bool = False
+    effective: dict[str, str] = field(default_factory=dict)
+    refusals: list[Remark] = field(default_factory=list)
+    changes: list[Remark] = field(default_factory=list)  # done without an error, whatever the log may say
+    unknown: list[str] = field(default_factory=list)  # names that the client does not have, and ignores
+    because: str = ""  # why it is not idempotent, when it is not
+
+    def refuse(self, says: str, *keys: str) -> None:
+        """Note why the client does not start."""
+        self.refusals.append(Remark(keys, says))
+
+    def change(self, says: str, *keys: str) -> None:
+        """Note what the client changes by itself."""
+        self.changes.append(Remark(keys, says))
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, where every setting is known."""
+        return "refused" if self.refusals else "idempotent" if self.idempotent else "not_idempotent"
