@@ -2,11 +2,13 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
+V = TypeVar("V")
 SEED = 20_260_405
 
 
-def configurations(count: int, choices: Mapping[str, Sequence[str]], seed: int = SEED) -> list[dict[str, str]]:
+def configurations(count: int, choices: Mapping[str, Sequence[V]], seed: int = SEED) -> list[dict[str, V]]:
     """So many configurations, of one to seven settings each, every setting about as often as the others."""
     dice = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
     names = sorted(choices)

@@ -46,7 +46,8 @@ def start(settings: Mapping[str, str]) -> dict[str, str] | str:
         kafka.rd_kafka_conf_destroy(conf)
         return error.value.decode()
     found = dumped(ctypes.c_void_p(kafka.rd_kafka_conf(handle)))
-    found |= {name: value for name in TOPIC if (value := got(kafka.rd_kafka_conf(handle), name)) is not None}
+    of_topics = {name: got(kafka.rd_kafka_conf(handle), name) for name in TOPIC}
+    found |= {name: value for name, value in of_topics.items() if value is not None}
     kafka.rd_kafka_destroy_flags(handle, 8)  # at once: there is nothing to deliver
     return found
 
