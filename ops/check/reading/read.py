@@ -1,27 +1,62 @@
 """Any file to its blocks: by its name to its reader, or a sentence that says what could not be read, and where."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from ops.check.reading.block import Block
 from ops.check.reading.connect_json import read_json
+from ops.check.reading.environment import read_env
+from ops.check.reading.flat_file import read_properties
+from ops.check.reading.python_file import read_python
 from ops.check.reading.unreadable import UnreadableError
+from ops.check.reading.yaml_file import read_yaml
 
 Reader = Callable[[str, str], list[Block]]  # the file's name, as it will be told, and its text
-READERS: dict[str, Reader] = {".json": read_json}
+READERS: dict[str, Reader] = {
+    ".json": read_json,
+    ".properties": read_properties,
+    ".yaml": read_yaml,
+    ".yml": read_yaml,
+    ".env": read_env,
+    ".py": read_python,
+}
 LARGEST = 1_000_000  # characters; nobody writes a larger configuration, and generated ones would hold up the rest
+# Files in which none of this stands hold nothing for us; most files are, and need not be parsed.
+WORTH_READING = re.compile(
+    r"kafka|connector\.class|bootstrap[._]servers|min\.insync|\backs\b|enable[._]idempotence|CONNECT_|\.storage\.topic"
+    r"|process\.roles|broker\.id|node\.id|auto\.offset\.reset|metadata\.broker\.list|\"partitions\"",
+    re.IGNORECASE,
+)
+
+
+def reader_of(path: Path) -> Reader | None:
+    """Who reads such a file; nobody reads all the others."""
+    if path.name.startswith(".env"):
+        return read_env
+    return READERS.get(path.suffix)
 
 
 def read(path: Path, name: str = "") -> list[Block]:
     """Every block of one file, which may be none; UnreadableError if it cannot be read."""
     name = name or str(path)
-    reader = READERS.get(path.suffix)
+    reader = reader_of(path)
     if not reader:
         return []
     try:
         text = path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as failure:
         raise UnreadableError(name, 1, failure.strerror or str(failure)) from None
+    return read_text(reader, name, text)
+
+
+def read_text(reader: Reader, name: str, text: str) -> list[Block]:
+    """The blocks in a text, if it is worth reading at all."""
+    if not WORTH_READING.search(text):
+        return []
     if len(text) > LARGEST:
-        raise UnreadableError(name, 1, f"larger than {LARGEST} characters")
-    return reader(name, text)
+        raise UnreadableError(name, 1, f"larger than {LARGEST:,} characters")
+    try:
+        return reader(name, text)
+    except RecursionError:
+        raise UnreadableError(name, 1, "nested too deeply") from None

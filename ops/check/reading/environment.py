@@ -1,0 +1,48 @@
+"""Environment variables that images turn into settings: `KAFKA_*`, `CONNECT_*`, `SPRING_KAFKA_*`."""
+
+from ops.check.reading.block import Block, Setting
+from ops.check.reading.classify import ALONE, BROKER, WORKER
+from ops.check.reading.placeholder import substituted
+from ops.check.reading.spring import spring_blocks
+
+Settings = dict[str, Setting]
+WORKERS = WORKER | {"key.converter", "group.id", "rest.advertised.host.name"}
+BROKERS = BROKER | {"listeners"}
+
+
+def environment_blocks(file: str, variables: Settings) -> list[Block]:
+    """A broker, a worker, Spring's clients, or something that only its own code can read."""
+    replaced = {name: substituted(each.text, each.line) for name, each in variables.items()}
+    worker = stripped(replaced, "CONNECT_")
+    broker = stripped(replaced, "KAFKA_CFG_") or stripped(replaced, "KAFKA_")
+    found = []
+    if worker.keys() & WORKERS or any(name.startswith("producer.") for name in worker):
+        line = min(each.line for each in worker.values())
+        found.append(Block(file, line, "worker", "connect", "", worker))
+    if broker.keys() & BROKERS:
+        found.append(Block(file, min(each.line for each in broker.values()), "broker", "java", "", broker))
+    elif own := [name for name in broker if name.removeprefix("producer.") in ALONE]:
+        variable = f"KAFKA_{own[0].upper().replace('.', '_')}"
+        found.append(Block(file, broker[own[0]].line, "unjudged", f"what reads {variable}"))
+    spring = {name.lower().replace("_", "."): each for name, each in variables.items()}
+    return found + spring_blocks(file, spring)
+
+
+def stripped(variables: Settings, prefix: str) -> Settings:
+    """The settings that the images make of the variables: one underscore is a dot, two are one, three a hyphen."""
+    return {
+        name[len(prefix) :].lower().replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_"): each
+        for name, each in variables.items()
+        if name.startswith(prefix)
+    }
+
+
+def read_env(file: str, text: str) -> list[Block]:
+    """A .env file."""
+    variables: Settings = {}
+    for number, raw in enumerate(text.splitlines(), 1):
+        name, equals, value = raw.strip().removeprefix("export ").partition("=")
+        if equals and not name.startswith("#"):
+            bare = value.strip() if value.strip()[:1] in "'\"" else value.split(" #")[0].strip()
+            variables[name.strip()] = Setting(bare.strip("'\""), number)
+    return environment_blocks(file, variables)
