@@ -37,7 +37,8 @@ class Case:
     def adjust(self, name: str, value: float) -> None:
         """Change what nobody asked for, and note it."""
         if name not in self.asked and self.values[name] != value:
-            self.outcome.change(f"{KNOWN_AS.get(name, name)} {told(self.values[name])} becomes {told(value)}", name)
+            known = KNOWN_AS.get(name, name)
+            self.outcome.change(f"{known} {told(self.values[name])} becomes {told(value)}", known)
             self.values[name] = value
 
 
@@ -45,7 +46,7 @@ def adjust(case: Case) -> None:
     """All that the library changes by itself, in its order."""
     transactional = case.on("transactional.id")
     if transactional and "enable.idempotence" not in case.asked:
-        case.outcome.change("transactional.id switches enable.idempotence on", "transactional.id")
+        case.outcome.change("transactional.id switches enable.idempotence on", "enable.idempotence")
         case.values["enable.idempotence"] = True
     if transactional:
         case.adjust("socket.timeout.ms", max(case.number(TRANSACTION) - 100, 900))

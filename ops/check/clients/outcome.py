@@ -1,6 +1,7 @@
 """What a client makes of its settings: refused, or changed here and there, and in the end idempotent or not."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,12 @@ class Outcome:
         """Note what the client changes by itself."""
         self.changes.append(Remark(keys, says))
 
+    def effective_of_changes(self) -> dict[str, str]:
+        """The settings that were changed, as they become: written so, nothing is silent any more."""
+        names = [key for each in self.changes for key in each.keys]
+        return {name: text for name, text in self.effective.items() if name in names}
+
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Literal["idempotent", "not_idempotent", "refused"]:
         """The verdict, where every setting is known."""
         return "refused" if self.refusals else "idempotent" if self.idempotent else "not_idempotent"

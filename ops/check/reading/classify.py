@@ -1,7 +1,7 @@
 """What a flat set of Java-like settings belongs to: told by the names that only one kind of thing has."""
 
 from ops.check.clients.table import keys
-from ops.check.reading.block import Block, Setting
+from ops.check.reading.block import Block, Kind, Setting
 from ops.check.reading.placeholder import connect_setting, substituted
 
 Settings = dict[str, Setting]
@@ -23,6 +23,7 @@ CONSUMER = {
     *("auto.offset.reset", "enable.auto.commit", "key.deserializer", "value.deserializer", "isolation.level"),
     *("max.poll.records", "max.poll.interval.ms", "enable.auto.offset.store"),
 }
+MARKERS: dict[Kind, set[str]] = {"producer": PRODUCER, "consumer": CONSUMER}
 ALONE = {"enable.idempotence", "transactional.id", "key.serializer", "max.in.flight.requests.per.connection", "acks"}
 OTHERS = {"application.id": "Kafka Streams", "clusters": "MirrorMaker 2", "spring.cloud.stream": "Spring Cloud Stream"}
 ONLY_LIBRDKAFKA = (
@@ -53,7 +54,7 @@ def clients(file: str, settings: Settings) -> list[Block]:
     client = "librdkafka" if names & ONLY_LIBRDKAFKA else "java"
     sure = "bootstrap.servers" in names or "metadata.broker.list" in names or bool(names & ALONE)
     found = []
-    for kind, markers in (("producer", PRODUCER), ("consumer", CONSUMER)):
+    for kind, markers in MARKERS.items():
         own = names & markers
         if own and (sure or len(own) > 1):
             found.append(Block(file, min(settings[name].line for name in own), kind, client, "", settings))

@@ -19,18 +19,17 @@ MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 
 def spring_blocks(file: str, flat: Settings) -> list[Block]:
     """The producer and the consumer that Spring would make."""
-    settings: dict[str, Settings] = {"": {}, "producer": {}, "consumer": {}}
+    sides: dict[str, Settings] = {"": {}, "producer": {}, "consumer": {}}
     for name, setting in flat.items():
-        if found := NAME.fullmatch(name):
-            side = found[1] or ""
-            own = java_name(side, found[2])
-            settings[side] |= {own: in_milliseconds(own, substituted(setting.text, setting.line))} if own else {}
+        found = NAME.fullmatch(name)
+        if found and (own := java_name(found[1] or "", found[2])):
+            sides[found[1] or ""][own] = in_milliseconds(own, substituted(setting.text, setting.line))
     blocks: list[Block] = []
     for kind in SIDES:
-        own = settings[kind]
-        if own or (kind == "producer" and settings[""].keys() & PRODUCER):
-            line = min(each.line for each in (own or settings[""]).values())
-            blocks.append(Block(file, line, kind, "spring", "", settings[""] | own))
+        settings = sides[kind]
+        if settings or (kind == "producer" and sides[""].keys() & PRODUCER):
+            line = min(each.line for each in (settings or sides[""]).values())
+            blocks.append(Block(file, line, kind, "spring", "", sides[""] | settings))
     return blocks
 
 

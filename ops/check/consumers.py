@@ -1,0 +1,105 @@
+"""The other end: what a consumer's settings lose, double or skip."""
+
+from collections.abc import Iterable, Sequence
+
+from ops.check.finding import Finding
+from ops.check.fixes import paste
+from ops.check.reading.block import Block
+from ops.check.rules import finding
+
+# What becomes effective where nothing is set.
+JAVA = {"enable.auto.commit": "true", "isolation.level": "read_uncommitted", "auto.offset.reset": "latest"}
+DEFAULTS = {
+    "java": JAVA,
+    "kafka-python": JAVA,
+    "aiokafka": JAVA,
+    "spring": JAVA | {"enable.auto.commit": "false"},  # its listeners commit themselves, since 2.3
+    "spark": JAVA | {"enable.auto.commit": "false", "auto.offset.reset": "none"},  # it forces both
+    "librdkafka": {"enable.auto.commit": "true", "isolation.level": "read_committed", "auto.offset.reset": "largest"},
+}
+AT_THE_END = {"latest", "largest", "end"}
+SHORTEST_INTERVAL = 30_000  # ms: less than a database's restart, in the middle of a batch
+SESSION = {"librdkafka": 45_000, "java": 45_000, "spring": 45_000, "kafka-python": 45_000, "aiokafka": 10_000}
+
+
+def consumers(blocks: Sequence[Block]) -> Iterable[Finding]:
+    """The findings of every consumer."""
+    for block in blocks:
+        if block.kind == "consumer":
+            for check in (auto_commit, reset, isolation, poll_interval, refused, spark_source):
+                yield from check(block)
+
+
+def effective(block: Block, name: str) -> str:
+    """What is set or the default; nothing where it comes from somewhere else."""
+    spelt = name if name in block.settings else name.replace(".", "_")
+    if spelt in block.settings:
+        return (block.known(spelt) or "").lower()
+    return "" if block.opaque else DEFAULTS[block.client].get(name, "")
+
+
+def at(block: Block, name: str) -> int:
+    """Where a setting stands, in either spelling."""
+    return block.line_of(name if name in block.settings else name.replace(".", "_"))
+
+
+def auto_commit(block: Block) -> Iterable[Finding]:
+    """Offsets committed by the clock; harmless where they are stored by hand, or where there is no group."""
+    by_hand = effective(block, "enable.auto.offset.store") == "false"
+    group = block.client == "librdkafka" or any(name in block.settings for name in ("group.id", "group_id"))
+    if effective(block, "enable.auto.commit") in ("true", "1", "t") and group and not by_hand:
+        says = "enable.auto.commit=true becomes effective"
+        fix = paste(block, {"enable.auto.commit": "false"})
+        yield finding("consumer-auto-commit", block.file, at(block, "enable.auto.commit"), says, fix)
+
+
+def reset(block: Block) -> Iterable[Finding]:
+    """A group without offsets that starts at the end."""
+    value = effective(block, "auto.offset.reset")
+    if value in AT_THE_END:
+        says = f"auto.offset.reset={value} becomes effective"
+        fix = paste(block, {"auto.offset.reset": "earliest"})
+        yield finding("consumer-skips-history", block.file, at(block, "auto.offset.reset"), says, fix)
+
+
+def isolation(block: Block) -> Iterable[Finding]:
+    """Records of aborted transactions are read."""
+    if effective(block, "isolation.level") == "read_uncommitted":
+        says = "isolation.level=read_uncommitted becomes effective"
+        fix = paste(block, {"isolation.level": "read_committed"})
+        yield finding("consumer-reads-aborted", block.file, at(block, "isolation.level"), says, fix)
+
+
+def poll_interval(block: Block) -> Iterable[Finding]:
+    """Too little time for a batch, or less than the session, which some clients refuse."""
+    interval, session = effective(block, "max.poll.interval.ms"), effective(block, "session.timeout.ms")
+    if not interval.isdigit():
+        return
+    least = int(session) if session.isdigit() else SESSION.get(block.client, 0)
+    fix, line = paste(block, {"max.poll.interval.ms": "300000"}), at(block, "max.poll.interval.ms")
+    if block.client == "librdkafka" and int(interval) < least and effective(block, "group.protocol") != "consumer":
+        says = f"max.poll.interval.ms={interval} is less than session.timeout.ms={least}"
+        yield finding("consumer-refused", block.file, line, says, fix)
+    elif int(interval) < SHORTEST_INTERVAL:
+        says = f"max.poll.interval.ms={interval} is all the time that a batch has"
+        yield finding("consumer-poll-interval", block.file, line, says, fix)
+
+
+CLASSIC = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy", "group.protocol.type")
+
+
+def refused(block: Block) -> Iterable[Finding]:
+    """Settings of the classic protocol that the new one does not take."""
+    if effective(block, "group.protocol") == "consumer" and block.client == "librdkafka":
+        for name in CLASSIC:
+            if name in block.settings:
+                says = f"{name} cannot be set when group.protocol=consumer"
+                yield finding("consumer-refused", block.file, block.line_of(name), says, f"remove {name}")
+
+
+def spark_source(block: Block) -> Iterable[Finding]:
+    """A source that goes on when records are gone."""
+    if block.client == "spark" and effective(block, "failOnDataLoss") == "false":
+        fix = '.option("failOnDataLoss", "true")'
+        line = block.line_of("failOnDataLoss")
+        yield finding("spark-source-skips", block.file, line, "failOnDataLoss=false", fix)

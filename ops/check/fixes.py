@@ -1,0 +1,42 @@
+"""The fix to paste, in the spelling of the file that it goes into."""
+
+from collections.abc import Mapping
+
+from ops.check.reading.block import Block
+
+WORDS = {"true": "True", "false": "False"}
+
+
+def paste(block: Block, settings: Mapping[str, str]) -> str:
+    """These settings as they are written there."""
+    names = {prefixed(block, name): text for name, text in settings.items()}
+    if block.file.endswith(".py"):
+        return python(block, names)
+    if block.file.endswith(".json"):
+        return "\n".join(f'"{name}": "{text}",' for name, text in names.items())
+    if block.file.endswith((".yml", ".yaml")):
+        return "\n".join(f'{name}: "{text}"' for name, text in names.items())
+    return "\n".join(f"{name}={text}" for name, text in names.items())
+
+
+def prefixed(block: Block, name: str) -> str:
+    """The name that a setting of the producer has there."""
+    if block.kind == "worker":
+        whole = f"producer.{name}"
+        environment = block.file.endswith((".yml", ".yaml", ".env")) and "bootstrap.servers" in block.settings
+        return f"CONNECT_{whole.upper().replace('.', '_')}" if environment else whole
+    if block.kind == "connector":
+        return f"producer.override.{name}"
+    if block.client == "spring":
+        return f"spring.kafka.{block.kind}.properties.{name}"
+    return f"kafka.{name}" if block.client == "spark" else name
+
+
+def python(block: Block, names: Mapping[str, str]) -> str:
+    """As members of a dictionary, as keywords, or as options of a chain."""
+    if block.client == "spark":
+        return "".join(f'.option("{name}", "{text}")' for name, text in names.items())
+    values = {name: WORDS.get(text, text if text.isdigit() else f'"{text}"') for name, text in names.items()}
+    if block.client == "librdkafka" or block.kind == "topic":
+        return ", ".join(f'"{name}": {value}' for name, value in values.items())
+    return ", ".join(f"{name.replace('.', '_')}={value}" for name, value in values.items())

@@ -1,0 +1,73 @@
+"""One producer judged: every value that cannot be seen is tried, and only what follows from all of them is said."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import islice, product
+from typing import Any
+
+from ops.check.clients.client import CLIENTS, Client, Version
+from ops.check.clients.outcome import Outcome
+from ops.check.judgement import Judgement, Verdict
+from ops.check.producer_findings import depends, findings
+from ops.check.reading.block import Block
+
+MOST_TRIALS = 1000
+ABSENT = object()  # tried, too, where settings may come that cannot be seen
+
+
+def judge(block: Block, versions: Mapping[str, Version] | None = None) -> Judgement:
+    """The verdict on a producer, what becomes effective, and what should be known about it."""
+    client = CLIENTS[block.client]
+    version = (versions or {}).get(client.name, client.version)
+    client = replace(client, version=version, others=() if client.name in (versions or {}) else client.others)
+    trials = tried(block, client)
+    verdicts = {outcome.verdict for _, outcome in trials}
+    told = f"{client.name} {'.'.join(map(str, version))}"
+    if len(verdicts) > 1:
+        found = depends(block, deciding(trials), unseen(block, client))
+        return Judgement(block, told, "depends", in_all([outcome for _, outcome in trials]), found)
+    verdict: Verdict = trials[0][1].verdict
+    outcome = trials[0][1]
+    effective = in_all([each for _, each in trials])
+    return Judgement(block, told, verdict, effective, findings(block, client, outcome, known(block, client)))
+
+
+def known(block: Block, client: Client) -> dict[str, Any]:
+    """What is written here, as the client takes it."""
+    return {name: each.literal if client.literal else each.text for name, each in block.settings.items() if each.known}
+
+
+def unseen(block: Block, client: Client) -> dict[str, str]:
+    """The deciding settings whose value is not written here, and where each comes from."""
+    found = {name: each.source for name, each in block.settings.items() if not each.known and name in client.deciding}
+    rest = {name: block.opaque for name in client.deciding if block.opaque and name not in block.settings}
+    return found | rest
+
+
+def tried(block: Block, client: Client) -> list[tuple[dict[str, Any], Outcome]]:
+    """The outcome for each way that the unseen values could be."""
+    seen, names = known(block, client), list(unseen(block, client))
+    choices = [[*client.deciding[name], *([] if name in block.settings else [ABSENT])] for name in names]
+    trials = []
+    for values in islice(product(*choices), MOST_TRIALS):
+        chosen = {name: value for name, value in zip(names, values, strict=True) if value is not ABSENT}
+        trials.append((dict(zip(names, values, strict=True)), client.judge(seen | chosen, client.version)))
+    return trials
+
+
+def deciding(trials: list[tuple[dict[str, Any], Outcome]]) -> list[str]:
+    """The unseen settings that really make a difference: alone, with all others the same."""
+    found = []
+    for name in trials[0][0]:
+        groups: dict[tuple[Any, ...], set[str]] = {}
+        for values, outcome in trials:
+            others = tuple(repr(value) for key, value in values.items() if key != name)
+            groups.setdefault(others, set()).add(outcome.verdict)
+        found += [name] if any(len(verdicts) > 1 for verdicts in groups.values()) else []
+    return found
+
+
+def in_all(outcomes: list[Outcome]) -> dict[str, str]:
+    """The effective values that are the same whatever the unseen ones are."""
+    first = outcomes[0].effective
+    return {name: text for name, text in first.items() if all(each.effective.get(name) == text for each in outcomes)}

@@ -1,0 +1,51 @@
+"""Every producer among the blocks, those that Connect makes for its source connectors among them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import PurePath
+
+from ops.check.clients.client import CLIENTS, Version
+from ops.check.judge import judge
+from ops.check.judgement import Judgement
+from ops.check.reading.block import Block, Setting
+
+DECIDING = [name for name in CLIENTS["connect"].deciding if name.startswith("worker:")]
+
+
+def judgements(blocks: Sequence[Block], versions: Mapping[str, Version]) -> Iterator[Judgement]:
+    """A judgement for each producer, for each worker, and for each source connector."""
+    for block in blocks:
+        if block.kind == "producer":
+            yield judge(block, versions)
+        elif block.kind == "worker":
+            yield of_connect(block, {f"worker:{name}": each for name, each in block.settings.items()}, versions)
+        elif block.kind == "connector" and is_source(block):
+            yield of_connect(block, block.settings | worker_of(block, blocks), versions)
+
+
+def of_connect(block: Block, settings: dict[str, Setting], versions: Mapping[str, Version]) -> Judgement:
+    """What Connect makes of a worker's settings, or of these and a connector's."""
+    return judge(replace(block, settings=settings, client="connect"), versions)
+
+
+def worker_of(connector: Block, blocks: Sequence[Block]) -> dict[str, Setting]:
+    """The settings of the worker whose file is nearest; unknown if none is among the files."""
+    workers = [block for block in blocks if block.kind == "worker"]
+    if not workers:
+        unknown = Setting("", connector.line, "the worker's settings, which are not among the files", known=False)
+        return dict.fromkeys(DECIDING, unknown)
+    nearest = max(workers, key=lambda worker: shared(worker.file, connector.file))
+    return {f"worker:{name}": replace(each, line=connector.line) for name, each in nearest.settings.items()}
+
+
+def shared(one: str, other: str) -> int:
+    """How many folders two files have in common, from the top."""
+    pairs = zip(PurePath(one).parts, PurePath(other).parts, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def is_source(connector: Block) -> bool:
+    """Whether the connector produces: sinks are called so, in every connector that we know of."""
+    kind = connector.known("connector.class") or ""
+    return "Sink" not in kind.rpartition(".")[2]
