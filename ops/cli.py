@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ops.check.command import check
+
 if TYPE_CHECKING:
     from ops.stack.stack import Stack
 
@@ -119,6 +121,9 @@ def bench(
     print(json.dumps(found, indent=2) if as_json else "\n".join(lines))
 
 
+app.command()(check)
+
+
 def run_job(module: str, *options: str) -> int:
     """One of the Spark jobs, its output passed through."""
     from ops.progress import step
@@ -153,6 +158,10 @@ def main() -> None:
 
 def told(failure: Exception) -> str:
     """The sentence for a failure that we know of; nothing for a defect of ours."""
+    from ops.check.walk import NothingThereError
+
+    if isinstance(failure, NothingThereError):
+        return str(failure)
     from pydantic import ValidationError
 
     from ops.produce import ProduceError

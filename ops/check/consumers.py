@@ -26,7 +26,7 @@ def consumers(blocks: Sequence[Block]) -> Iterable[Finding]:
     """The findings of every consumer."""
     for block in blocks:
         if block.kind == "consumer":
-            for check in (auto_commit, reset, isolation, poll_interval, refused, spark_source):
+            for check in (unseen, auto_commit, reset, isolation, poll_interval, refused, spark_source):
                 yield from check(block)
 
 
@@ -41,6 +41,16 @@ def effective(block: Block, name: str) -> str:
 def at(block: Block, name: str) -> int:
     """Where a setting stands, in either spelling."""
     return block.line_of(name if name in block.settings else name.replace(".", "_"))
+
+
+def unseen(block: Block) -> Iterable[Finding]:
+    """Settings that cannot be seen here are not judged, and that is said."""
+    names = [name for name in JAVA if (setting := block.settings.get(name)) and not setting.known]
+    sources = {f"value of {name} comes from {block.settings[name].source}" for name in names}
+    sources |= {f"its settings come from {block.opaque}"} if block.opaque else set()
+    if sources:
+        says, fix = "; ".join(sorted(sources)), "audit the file that has them, or check them by hand"
+        yield finding("consumer-not-seen", block.file, block.line, says, fix)
 
 
 def auto_commit(block: Block) -> Iterable[Finding]:

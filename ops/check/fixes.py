@@ -37,6 +37,10 @@ def python(block: Block, names: Mapping[str, str]) -> str:
     if block.client == "spark":
         return "".join(f'.option("{name}", "{text}")' for name, text in names.items())
     values = {name: WORDS.get(text, text if text.isdigit() else f'"{text}"') for name, text in names.items()}
-    if block.client == "librdkafka" or block.kind == "topic":
+    if block.kind == "topic":
+        config = {name: value for name, value in names.items() if name != "replication.factor"}
+        copies = f"replication_factor={values['replication.factor']}, " if len(config) < len(names) else ""
+        return f"{copies}config={config}"
+    if block.client == "librdkafka":
         return ", ".join(f'"{name}": {value}' for name, value in values.items())
     return ", ".join(f"{name.replace('.', '_')}={value}" for name, value in values.items())

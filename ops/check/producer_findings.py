@@ -34,7 +34,10 @@ def findings(block: Block, client: Client, outcome: Outcome, asked: Mapping[str,
 
 def depends(block: Block, names: list[str], sources: Mapping[str, str]) -> list[Finding]:
     """What has to be known before anything can be said."""
-    where = "; ".join(f"{shown(name)} comes from {sources[name]}" for name in names)
+    by_source: dict[str, list[str]] = {}
+    for name in names:
+        by_source.setdefault(sources[name], []).append(shown(name))
+    where = "; ".join(f"value of {', '.join(several)} comes from {source}" for source, several in by_source.items())
     return [finding("producer-depends", block.file, block.line, f"the verdict depends: {where}", paste(block, ON))]
 
 

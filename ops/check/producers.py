@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
-from pathlib import PurePath
 
 from ops.check.clients.client import CLIENTS, Version
 from ops.check.judge import judge
 from ops.check.judgement import Judgement
+from ops.check.nearest import nearest
 from ops.check.reading.block import Block, Setting
 
 DECIDING = [name for name in CLIENTS["connect"].deciding if name.startswith("worker:")]
@@ -31,18 +30,11 @@ def of_connect(block: Block, settings: dict[str, Setting], versions: Mapping[str
 
 def worker_of(connector: Block, blocks: Sequence[Block]) -> dict[str, Setting]:
     """The settings of the worker whose file is nearest; unknown if none is among the files."""
-    workers = [block for block in blocks if block.kind == "worker"]
-    if not workers:
+    worker = nearest(blocks, "worker", connector.file)
+    if not worker:
         unknown = Setting("", connector.line, "the worker's settings, which are not among the files", known=False)
         return dict.fromkeys(DECIDING, unknown)
-    nearest = max(workers, key=lambda worker: shared(worker.file, connector.file))
-    return {f"worker:{name}": replace(each, line=connector.line) for name, each in nearest.settings.items()}
-
-
-def shared(one: str, other: str) -> int:
-    """How many folders two files have in common, from the top."""
-    pairs = zip(PurePath(one).parts, PurePath(other).parts, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return {f"worker:{name}": replace(each, line=connector.line) for name, each in worker.settings.items()}
 
 
 def is_source(connector: Block) -> bool:

@@ -60,6 +60,7 @@ RULES = {
         "whoever reaches the REST address may change every producer and consumer of the worker",
         f"{KAFKA}#connectconfigs_connector.client.config.override.policy",
     ),
+    "consumer-not-seen": Rule(NOTE, "nothing is said about what cannot be seen"),
     "consumer-auto-commit": Rule(
         WARNING,
         "offsets are committed by the clock, also of records that are not handled yet: a crash skips them",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ops.check.finding import Finding
 from ops.check.fixes import paste
+from ops.check.nearest import nearest
 from ops.check.reading.block import Block
 from ops.check.rules import finding
 
@@ -15,10 +16,9 @@ REPLICAS = {"topic": "replication.factor", "broker": "default.replication.factor
 
 def topics(blocks: Sequence[Block]) -> Iterable[Finding]:
     """The findings of every topic, broker and worker."""
-    broker = next((block for block in blocks if block.kind == "broker"), None)
     for block in blocks:
         if block.kind in ("topic", "broker"):
-            yield from replicas(block, broker)
+            yield from replicas(block, nearest(blocks, "broker", block.file))
             yield from unclean(block)
             yield from retention(block)
         if block.kind == "broker":

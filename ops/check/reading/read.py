@@ -39,15 +39,16 @@ def reader_of(path: Path) -> Reader | None:
 
 def read(path: Path, name: str = "") -> list[Block]:
     """Every block of one file, which may be none; UnreadableError if it cannot be read."""
-    name = name or str(path)
-    reader = reader_of(path)
-    if not reader:
-        return []
+    name, reader = name or str(path), reader_of(path)
+    return read_text(reader, name, load(path, name)) if reader else []
+
+
+def load(path: Path, name: str) -> str:
+    """The text of a file, whatever its bytes are."""
     try:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        return path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as failure:
         raise UnreadableError(name, 1, failure.strerror or str(failure)) from None
-    return read_text(reader, name, text)
 
 
 def read_text(reader: Reader, name: str, text: str) -> list[Block]:

@@ -1,0 +1,82 @@
+"""What people and programs read of an audit: lines, JSON and SARIF."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from ops.check.audit import Audit
+from ops.check.finding import Finding, Severity
+from ops.check.rules import RULES
+
+LEVELS = {Severity.NOTE: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def as_json(audit: Audit) -> dict[str, Any]:
+    """The shape that programs rely on."""
+    producers = [
+        {
+            "file": each.block.file,
+            "line": each.block.line,
+            "client": each.client,
+            "verdict": each.verdict,
+            "effective": each.effective,
+            "findings": [shown(found) for found in each.findings],
+        }
+        for each in audit.producers
+    ]
+    return {"producers": producers, "findings": [shown(found) for found in audit.findings]}
+
+
+def shown(found: Finding) -> dict[str, Any]:
+    """One finding for a program."""
+    return {
+        "id": found.id,
+        "severity": LEVELS[found.severity],
+        "file": found.file,
+        "line": found.line,
+        "message": found.message,
+        "fix": found.fix,
+    }
+
+
+def as_sarif(audit: Audit) -> dict[str, Any]:
+    """For code scanning; what is ignored is there, too, and suppressed with its reason."""
+    results = [result(found) for found in audit.every()]
+    for found, ignore in audit.ignored.items():
+        kind = "inSource" if ignore.line else "external"
+        results.append(result(found) | {"suppressions": [{"kind": kind, "justification": ignore.reason}]})
+    used = sorted({each["ruleId"] for each in results})
+    rules = [
+        {"id": name, "shortDescription": {"text": RULES[name].why if name in RULES else name}}
+        | ({"helpUri": RULES[name].link} if name in RULES else {})
+        for name in used
+    ]
+    driver = {"name": "pipeline check", "rules": rules}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+
+
+def result(found: Finding) -> dict[str, Any]:
+    """One finding for code scanning."""
+    place = {"artifactLocation": {"uri": found.file}, "region": {"startLine": max(found.line, 1)}}
+    return {
+        "ruleId": found.id,
+        "level": LEVELS[found.severity],
+        "message": {"text": f"{found.message}\nfix: {found.fix}"},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def summary(audit: Audit) -> str:
+    """One line: what was looked at and what came of it."""
+    verdicts = Counter(each.verdict.replace("_", " ") for each in audit.producers)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())) or "none"
+    counts = Counter(LEVELS[found.severity] for found in audit.every())
+    found = ", ".join(f"{counts[level]} {level}s" for level in ("error", "warning", "note"))
+    return f"{audit.files} files; producers: {told}; findings: {found}; {len(audit.ignored)} ignored with a reason"
+
+
+def failing(findings: Sequence[Finding], least: str) -> bool:
+    """Whether there is one at least as bad as this; "never" is worse than all."""
+    levels = [*LEVELS.values(), "never"]
+    return any(levels.index(LEVELS[found.severity]) >= levels.index(least) for found in findings)

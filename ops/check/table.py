@@ -1,0 +1,41 @@
+"""The audit as a table for people: each producer with its verdict and what becomes effective, then every finding."""
+
+from rich.console import Console
+from rich.markup import escape
+
+from ops.check.audit import Audit
+from ops.check.finding import Finding
+from ops.check.judgement import Judgement
+from ops.check.output import LEVELS, summary
+
+COLOURS = {"idempotent": "green", "not_idempotent": "red", "refused": "red", "depends": "yellow"}
+LEVEL_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+SHOWN = ("acks", "retries", "max.in.flight.requests.per.connection", "delivery.timeout.ms")
+
+
+def print_table(audit: Audit, console: Console) -> None:
+    """To a terminal in colour, elsewhere as plain text of the same words; NO_COLOR is respected."""
+    width = max((len(each.client) for each in audit.producers), default=0) + 2
+    for each in audit.producers:
+        verdict = f"{each.verdict.replace('_', ' '):<16}"
+        where = f"{escape(each.block.file)}:{each.block.line}"
+        line = f"[{COLOURS[each.verdict]}]{verdict}[/]{each.client:<{width}}{where}"
+        console.print(f"{line}\n{'':16}{escape(effective(each))}", highlight=False, soft_wrap=True)
+    for found in audit.every():
+        print_finding(found, console)
+    console.print(f"\n{summary(audit)}", highlight=False, soft_wrap=True)
+
+
+def effective(each: Judgement) -> str:
+    """The values that decide, as they become effective."""
+    names = [name for wanted in SHOWN for name in (wanted, wanted.replace(".", "_")) if name in each.effective]
+    return " ".join(f"{name}={each.effective[name]}" for name in dict.fromkeys(names)) or "nothing that can be said"
+
+
+def print_finding(found: Finding, console: Console) -> None:
+    """Where, what, the fix, and where to read on."""
+    level = LEVELS[found.severity]
+    head = f"{escape(found.file)}:{found.line}: [{LEVEL_COLOURS[level]}]{level}[/] {found.id}"
+    fix = found.fix.replace("\n", "\n         ")
+    text = f"\n{head}\n    {escape(found.message)}\n    fix: {escape(fix)}"
+    console.print(text + (f"\n    see: {found.link}" if found.link else ""), highlight=False, soft_wrap=True)
