@@ -8,8 +8,14 @@ WORDS = {"true": "True", "false": "False"}
 
 
 def paste(block: Block, settings: Mapping[str, str]) -> str:
-    """These settings as they are written there."""
-    names = {prefixed(block, name): text for name, text in settings.items()}
+    """Settings of a client as they are written where it gets them: at Connect, in Spring, in Spark."""
+    return written(block, {prefixed(block, name): text for name, text in settings.items()})
+
+
+def written(block: Block, names: Mapping[str, str]) -> str:
+    """Settings under their own names, in the format of the file."""
+    if block.prefix:
+        names = {block.prefix + name.upper().replace("_", "__").replace(".", "_"): text for name, text in names.items()}
     if block.file.endswith(".py"):
         return python(block, names)
     if block.file.endswith(".json"):
@@ -20,16 +26,11 @@ def paste(block: Block, settings: Mapping[str, str]) -> str:
 
 
 def prefixed(block: Block, name: str) -> str:
-    """The name that a setting of the producer has there."""
-    if block.kind == "worker":
-        whole = f"producer.{name}"
-        environment = block.file.endswith((".yml", ".yaml", ".env")) and "bootstrap.servers" in block.settings
-        return f"CONNECT_{whole.upper().replace('.', '_')}" if environment else whole
-    if block.kind == "connector":
-        return f"producer.override.{name}"
+    """The name that a setting of a client has there."""
     if block.client == "spring":
         return f"spring.kafka.{block.kind}.properties.{name}"
-    return f"kafka.{name}" if block.client == "spark" else name
+    of_connect = {"worker": "producer.", "connector": "producer.override."}
+    return of_connect.get(block.kind, "kafka." if block.client == "spark" else "") + name
 
 
 def python(block: Block, names: Mapping[str, str]) -> str:

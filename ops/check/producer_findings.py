@@ -15,6 +15,12 @@ from ops.check.rules import finding
 ON = {"enable.idempotence": "true", "acks": "all"}
 SHORTEST_PATIENCE = 30_000  # ms: electing a new leader and finding it takes seconds, a broker's restart half a minute
 FEWEST_RETRIES = 10  # with the default back-off these are gone within the same time
+GOOD = ON | {
+    "retries": "2147483647",
+    "max.in.flight.requests.per.connection": "5",
+    "delivery.timeout.ms": "120000",
+    "transactional.id": "<a name of its own>",
+}
 SYNONYMS = [
     ("enable.idempotence", "enable_idempotence"),
     ("acks", "request.required.acks"),
@@ -28,7 +34,12 @@ SYNONYMS = [
 def findings(block: Block, client: Client, outcome: Outcome, asked: Mapping[str, Any]) -> list[Finding]:
     """Everything, the worst first."""
     found = refused(block, outcome) or [*off(block, client, outcome, asked), *weak(block, outcome)]
-    found += [*impatient(block, outcome, asked), *changed(block, outcome), *misspelt(block, outcome)]
+    found += [
+        *stuck(block, outcome),
+        *impatient(block, outcome, asked),
+        *changed(block, outcome),
+        *misspelt(block, outcome),
+    ]
     return found + (by_version(block, client, outcome, asked) if not outcome.refusals else [])
 
 
@@ -43,12 +54,23 @@ def depends(block: Block, names: list[str], sources: Mapping[str, str]) -> list[
 
 def refused(block: Block, outcome: Outcome) -> list[Finding]:
     """Why it does not start."""
-    fix = paste(block, ON)
     found = []
     for each in outcome.refusals:
         at, says = line(block, each.keys), f"refused at start, {each.says}"
-        found.append(finding("producer-refused", block.file, at, says, fix))
+        found.append(finding("producer-refused", block.file, at, says, remedy(block, each.keys[0])))
     return found
+
+
+def remedy(block: Block, name: str) -> str:
+    """What to write instead of a setting that was refused."""
+    known = next((group[0] for group in SYNONYMS if name in group), name)
+    if known in GOOD:
+        return paste(block, {known: GOOD[known]})
+    listed = keys("librdkafka" if block.client == "librdkafka" else "java")
+    if known in listed and listed[known].default:
+        return paste(block, {known: listed[known].default})
+    close = get_close_matches(name, listed, 1)
+    return f"remove {name}" + (f", or say {close[0]}" if close and close[0] not in block.settings else "")
 
 
 def off(block: Block, client: Client, outcome: Outcome, asked: Mapping[str, Any]) -> list[Finding]:
@@ -57,8 +79,7 @@ def off(block: Block, client: Client, outcome: Outcome, asked: Mapping[str, Any]
         return []
     name = next((name for name in asked if name.replace("_", ".").endswith("enable.idempotence")), "")
     wanted = f"{shown(name)}={asked[name]}" if name else "enable.idempotence is not set"
-    culprits = [key for change in outcome.changes for key in change.keys if key in block.settings]
-    at = line(block, (*([name] if name else []), *culprits))
+    at = line(block, (name, outcome.culprit, "enable.idempotence"))
     says = f"asked: {wanted}; effective: not idempotent ({client.name}), because {outcome.because}"
     return [finding("producer-not-idempotent", block.file, at, says, paste(block, ON))]
 
@@ -84,6 +105,14 @@ def impatient(block: Block, outcome: Outcome, asked: Mapping[str, Any]) -> list[
             fix = paste(block, {name: better})
             found.append(finding("producer-gives-up", block.file, line(block, tuple(written)), says, fix))
     return found
+
+
+def stuck(block: Block, outcome: Outcome) -> list[Finding]:
+    """A producer that starts and delivers nothing."""
+    if not outcome.never_sends:
+        return []
+    at, fix = line(block, ("linger.ms",)), paste(block, {"linger.ms": "5"})
+    return [finding("producer-never-sends", block.file, at, outcome.never_sends, fix)]
 
 
 def changed(block: Block, outcome: Outcome) -> list[Finding]:

@@ -29,6 +29,7 @@ RULES = {
     "producer-acks-lost": Rule(
         ERROR, "a record that was acknowledged is lost when one broker fails", f"{KAFKA}#producerconfigs_acks"
     ),
+    "producer-never-sends": Rule(ERROR, "nothing arrives, and only delivery reports say so"),
     "producer-gives-up": Rule(
         WARNING,
         "an outage that is longer than this loses the record, or leaves it unknown whether it was written",

@@ -10,6 +10,7 @@ from ops.check.output import LEVELS, summary
 
 COLOURS = {"idempotent": "green", "not_idempotent": "red", "refused": "red", "depends": "yellow"}
 LEVEL_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+UNSAID = {"refused": "it does not start"} | dict.fromkeys(("depends", "idempotent", "not_idempotent"), "cannot be said")
 SHOWN = ("acks", "retries", "max.in.flight.requests.per.connection", "delivery.timeout.ms")
 
 
@@ -29,7 +30,7 @@ def print_table(audit: Audit, console: Console) -> None:
 def effective(each: Judgement) -> str:
     """The values that decide, as they become effective."""
     names = [name for wanted in SHOWN for name in (wanted, wanted.replace(".", "_")) if name in each.effective]
-    return " ".join(f"{name}={each.effective[name]}" for name in dict.fromkeys(names)) or "nothing that can be said"
+    return " ".join(f"{name}={each.effective[name]}" for name in dict.fromkeys(names)) or UNSAID[each.verdict]
 
 
 def print_finding(found: Finding, console: Console) -> None:

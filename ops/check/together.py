@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ops.check.finding import Finding
-from ops.check.fixes import paste
+from ops.check.fixes import paste, written
 from ops.check.reading.block import Block
 from ops.check.rules import finding
 
@@ -74,4 +74,4 @@ def overrides(block: Block) -> Iterable[Finding]:
     name = "connector.client.config.override.policy"
     if name not in block.settings or block.known(name) == "All":
         says = f"{name}=All becomes effective"
-        yield finding("connect-overrides-open", block.file, block.line_of(name), says, f"{name}=None")
+        yield finding("connect-overrides-open", block.file, block.line_of(name), says, written(block, {name: "None"}))

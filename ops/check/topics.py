@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ops.check.finding import Finding
-from ops.check.fixes import paste
+from ops.check.fixes import paste, written
 from ops.check.nearest import nearest
 from ops.check.reading.block import Block
 from ops.check.rules import finding
@@ -83,5 +83,5 @@ def own_topics(block: Block) -> Iterable[Finding]:
     alone = [name for name in (*OWN_TOPICS, *WORKERS_TOPICS) if block.known(name) == "1"]
     if alone:
         says = f"{' and '.join(alone)} = 1"
-        fix = "\n".join(f"{name}=3" for name in alone)
+        fix = written(block, dict.fromkeys(alone, "3"))
         yield finding("broker-own-topics-one-replica", block.file, block.line_of(alone[0]), says, fix)

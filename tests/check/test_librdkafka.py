@@ -75,7 +75,7 @@ def disagreement(settings: dict[str, str]) -> str:
     if said.verdict == "refused":
         return f"{settings}: accepted, but the rules say {[each.says for each in said.refusals]}"
     if "acks" not in real:  # no topic has settings it could start with: the rules must have noticed
-        return "" if any("no message" in each.says for each in said.changes) else f"{settings}: no message can be sent"
+        return "" if said.never_sends else f"{settings}: no record can be sent"
     wrong = {name: (value, real[name]) for name, value in said.effective.items() if value != real[name]}
     wrong |= {} if real["enable.idempotence"] == str(said.idempotent).lower() else {"verdict": (said.verdict, "")}
     return f"{settings}: (said, really) {wrong}" if wrong else ""

@@ -34,8 +34,7 @@ def producer(settings: Mapping[str, str], version: java.Version = java.NEWEST) -
     if exactly_once and (worker | override).get("enable.idempotence", "true").lower() == "false":
         outcome.change("enable.idempotence false becomes true: exactly-once wants it", "enable.idempotence")
     if not outcome.idempotent and "enable.idempotence" not in worker | override:
-        outcome.because = "Connect sets enable.idempotence=false for source connectors unless it is told otherwise"
-        outcome.change(f"enable.idempotence true becomes false: {outcome.because}", "enable.idempotence")
+        outcome.because = "Connect silently sets enable.idempotence=false for source connectors unless told otherwise"
     return outcome
 
 

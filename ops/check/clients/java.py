@@ -46,8 +46,8 @@ def idempotence(outcome: Outcome, values: Values, asked: set[str], version: Vers
             outcome.refuse(f"{says} when idempotence is on", key)
         else:
             wanted = False
-            outcome.because = f"{key}={told(values[key])} switches it off, since enable.idempotence is not set"
-            outcome.change(f"enable.idempotence true becomes false: {says} for it to stay on", key)
+            why = f"{key}={told(values[key])} switches it off silently, since enable.idempotence is not set"
+            outcome.because, outcome.culprit = why, key
     if not wanted and "transactional.id" in asked and not outcome.refusals:
         outcome.refuse(
             "transactional.id needs idempotence, which is off", "transactional.id", *(k for k, _ in conflicts)
@@ -75,7 +75,8 @@ def delivery_timeout(outcome: Outcome, values: Values, asked: set[str]) -> None:
     if "delivery.timeout.ms" in asked:
         outcome.refuse("delivery.timeout.ms must be at least linger.ms + request.timeout.ms", "delivery.timeout.ms")
         return
-    outcome.change(f"delivery.timeout.ms {values['delivery.timeout.ms']} becomes {least}", "delivery.timeout.ms")
+    says = f"delivery.timeout.ms {values['delivery.timeout.ms']} becomes {least}"
+    outcome.change(says, "delivery.timeout.ms", "linger.ms", "request.timeout.ms")
     values["delivery.timeout.ms"] = least
 
 

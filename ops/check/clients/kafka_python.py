@@ -52,8 +52,8 @@ def idempotence(outcome: Outcome, values: dict[str, object], settings: Mapping[s
             outcome.refuse(f"{says} when enable_idempotence=True", name)
         else:
             outcome.idempotent = False
-            outcome.because = f"{name}={values[name]!r} switches it off, since enable_idempotence is not set"
-            outcome.change(f"enable_idempotence True becomes False: {says} for it to stay on", name)
+            why = f"{name}={values[name]!r} switches it off silently, since enable_idempotence is not set"
+            outcome.because, outcome.culprit = why, name
 
 
 def conflicts(values: dict[str, object], settings: Mapping[str, object]) -> list[tuple[str, str]]:

@@ -118,6 +118,8 @@ def refuse(case: Case) -> None:
     for key, says, holds in rules + (TRANSACTIONAL if case.on("transactional.id") else []):
         if holds(case):
             case.outcome.refuse(says, key)
-    if expires_waiting(case):
-        at_start = case.outcome.refuse if case.asked & OF_TOPICS else case.outcome.change
-        at_start("delivery.timeout.ms must be greater than linger.ms: no message could ever be sent", TIMEOUT)
+    says = "delivery.timeout.ms must be greater than linger.ms"
+    if expires_waiting(case) and case.asked & OF_TOPICS:
+        case.outcome.refuse(says, TIMEOUT, LINGER)
+    elif expires_waiting(case):
+        case.outcome.never_sends = f"it starts, and then refuses every record, because {says}"

@@ -22,6 +22,8 @@ class Outcome:
     changes: list[Remark] = field(default_factory=list)  # done without an error, whatever the log may say
     unknown: list[str] = field(default_factory=list)  # names that the client does not have, and ignores
     because: str = ""  # why it is not idempotent, when it is not
+    culprit: str = ""  # the setting that made it so, if it was not the switch itself
+    never_sends: str = ""  # why it starts and can never deliver a record, when that is so
 
     def refuse(self, says: str, *keys: str) -> None:
         """Note why the client does not start."""
@@ -33,7 +35,7 @@ class Outcome:
 
     def effective_of_changes(self) -> dict[str, str]:
         """The settings that were changed, as they become: written so, nothing is silent any more."""
-        names = [key for each in self.changes for key in each.keys]
+        names = [each.keys[0] for each in self.changes]
         return {name: text for name, text in self.effective.items() if name in names}
 
     @property

@@ -29,6 +29,7 @@ class Block:
     name: str = ""  # the connector's or topic's
     settings: dict[str, Setting] = field(default_factory=dict)
     opaque: str = ""  # more settings come from here, and cannot be seen: "**settings.kafka()"
+    prefix: str = ""  # of the variables, where settings are given in the environment: "CONNECT_"
 
     def known(self, name: str) -> str | None:
         """The value, if it is set and written here; nothing if it is unset or comes from elsewhere."""

@@ -1,5 +1,7 @@
 """Docker compose: what each service's environment makes of it."""
 
+from dataclasses import replace
+
 from ops.check.reading.block import Block, Setting
 from ops.check.reading.environment import environment_blocks
 from ops.check.reading.node import Node
@@ -27,4 +29,4 @@ def variables(environment: Node) -> dict[str, Setting]:
 
 def named(blocks: list[Block], name: str) -> list[Block]:
     """The same, called like their service."""
-    return [Block(each.file, each.line, each.kind, each.client, name, each.settings, each.opaque) for each in blocks]
+    return [replace(each, name=name) for each in blocks]

@@ -1,16 +1,18 @@
-"""Connector JSON: bare, as `{"name", "config"}`, and what Connect's REST API returns for one or for many."""
+"""JSON: connectors, bare, as `{"name", "config"}` or as Connect's REST API returns them; and lists of topics."""
 
 from collections.abc import Iterator
 
-from ops.check.reading.block import Block
+from ops.check.reading.block import Block, Setting
 from ops.check.reading.json_text import parse_json
 from ops.check.reading.node import Node
 from ops.check.reading.placeholder import connect_setting
 
 
 def read_json(file: str, text: str) -> list[Block]:
-    """Every connector in the document; other JSON holds none."""
-    return [connector(file, name, config) for name, config in connectors(parse_json(file, text), "")]
+    """Every connector and every topic in the document; other JSON holds none."""
+    document = parse_json(file, text)
+    found = [connector(file, name, config) for name, config in connectors(document, "")]
+    return found + [topic(file, name, node) for name, node in document.items() if node.get("partitions")]
 
 
 def connectors(node: Node, name: str) -> Iterator[tuple[str, Node]]:
@@ -34,3 +36,13 @@ def connector(file: str, name: str, config: Node) -> Block:
         key: connect_setting(value.value, value.line) for key, value in config.items() if isinstance(value.value, str)
     }
     return Block(file, config.line, "connector", "connect", name, settings)
+
+
+def topic(file: str, name: str, node: Node) -> Block:
+    """A topic under its name, with `partitions`, maybe `replication_factor`, and `config`."""
+    config = node.get("config") or Node({}, node.line)
+    settings = {key: Setting(each.value, each.line) for key, each in config.items() if isinstance(each.value, str)}
+    copies = node.get("replication_factor")
+    if copies and isinstance(copies.value, str):
+        settings["replication.factor"] = Setting(copies.value, copies.line)
+    return Block(file, node.line, "topic", "java", name, settings, "" if copies else "whoever makes the topic")

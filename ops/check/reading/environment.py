@@ -12,19 +12,21 @@ BROKERS = BROKER | {"listeners"}
 
 def environment_blocks(file: str, variables: Settings) -> list[Block]:
     """A broker, a worker, Spring's clients, or something that only its own code can read."""
-    replaced = {name: substituted(each.text, each.line) for name, each in variables.items()}
+    replaced = {name: substituted(each.text, each.line) if each.known else each for name, each in variables.items()}
     worker = stripped(replaced, "CONNECT_")
     broker = stripped(replaced, "KAFKA_CFG_") or stripped(replaced, "KAFKA_")
     found = []
     if worker.keys() & WORKERS or any(name.startswith("producer.") for name in worker):
         line = min(each.line for each in worker.values())
-        found.append(Block(file, line, "worker", "connect", "", worker))
+        found.append(Block(file, line, "worker", "connect", "", worker, prefix="CONNECT_"))
     if broker.keys() & BROKERS:
-        found.append(Block(file, min(each.line for each in broker.values()), "broker", "java", "", broker))
+        found.append(
+            Block(file, min(each.line for each in broker.values()), "broker", "java", "", broker, prefix="KAFKA_")
+        )
     elif own := [name for name in broker if name.removeprefix("producer.") in ALONE]:
         variable = f"KAFKA_{own[0].upper().replace('.', '_')}"
         found.append(Block(file, broker[own[0]].line, "unjudged", f"what reads {variable}"))
-    spring = {name.lower().replace("_", "."): each for name, each in variables.items()}
+    spring = {name.lower().replace("_", "."): each for name, each in replaced.items()}
     return found + spring_blocks(file, spring)
 
 

@@ -1,6 +1,7 @@
 """Kubernetes: Strimzi's resources, the environment of containers, and files inside config maps."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ops.check.reading.block import Block, Kind, Setting
 from ops.check.reading.classify import replaced, resolved
@@ -71,7 +72,7 @@ def moved(block: Block, by: int) -> Block:
     settings = {
         name: Setting(each.text, each.line + by, each.source, each.known) for name, each in block.settings.items()
     }
-    return Block(block.file, block.line + by, block.kind, block.client, block.name, settings)
+    return replace(block, line=block.line + by, settings=settings)
 
 
 def containers(node: Node) -> Iterator[Node]:

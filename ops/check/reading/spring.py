@@ -23,7 +23,7 @@ def spring_blocks(file: str, flat: Settings) -> list[Block]:
     for name, setting in flat.items():
         found = NAME.fullmatch(name)
         if found and (own := java_name(found[1] or "", found[2])):
-            sides[found[1] or ""][own] = in_milliseconds(own, substituted(setting.text, setting.line))
+            sides[found[1] or ""][own] = in_milliseconds(own, setting)
     blocks: list[Block] = []
     for kind in SIDES:
         settings = sides[kind]
@@ -44,6 +44,7 @@ def java_name(side: str, name: str) -> str:
 
 def in_milliseconds(name: str, setting: Setting) -> Setting:
     """Durations such as 5m as the number that the client gets; levels such as READ_COMMITTED in its spelling."""
+    setting = substituted(setting.text, setting.line) if setting.known and not setting.source else setting
     duration = DURATION.fullmatch(setting.text)
     text = setting.text.lower() if name == "isolation.level" else setting.text
     if duration and name.endswith(".ms"):

@@ -1,0 +1,3 @@
+from confluent_kafka import Producer
+
+producer = Producer({

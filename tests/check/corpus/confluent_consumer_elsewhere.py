@@ -1,0 +1,5 @@
+from confluent_kafka import Consumer, Producer
+
+from app.settings import settings
+
+consumer = Consumer(settings.kafka())

@@ -1,0 +1,3 @@
+from confluent_kafka import Consumer, Producer
+
+producer = Producer({"enable.idempotence": True, "max.in.flight": 5, "linger.ms": 400_000})

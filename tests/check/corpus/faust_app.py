@@ -1,0 +1,3 @@
+import faust
+
+app = faust.App("orders", broker="kafka://kafka:9092")

@@ -1,0 +1,6 @@
+from kafka import KafkaProducer
+
+producer = KafkaProducer(
+    enable_idempotence=True,
+    retries=0,
+)
