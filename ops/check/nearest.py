@@ -1,8 +1,8 @@
 """Which of several brokers or workers belongs to a file: the one that shares most folders with it."""
 
+import os
 from collections.abc import Sequence
 from itertools import takewhile
-from pathlib import PurePath
 
 from ops.check.reading.block import Block, Kind
 
@@ -15,5 +15,5 @@ def nearest(blocks: Sequence[Block], kind: Kind, file: str) -> Block | None:
 
 def shared(one: str, other: str) -> int:
     """How many folders two files have in common, from the top."""
-    pairs = zip(PurePath(one).parts, PurePath(other).parts, strict=False)
+    pairs = zip(one.split(os.sep), other.split(os.sep), strict=False)  # noqa: PTH206 - paths cost ten times as much
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -15,6 +15,12 @@ from tests.check.corpus import CORPUS
 
 TEXTS = [file.read_text() for file in sorted(CORPUS.rglob("*")) if file.is_file() and file.name != "expected.yaml"]
 SUFFIXES = sorted(READERS)
+PIECES = [*"{}[]\"'\\:=,#&*!|>%@`\t\n\0-?", "", "\ud800", "${", "<<: *a"]
+MONSTERS = [
+    *("[" * 100_000, "{" * 100_000, "- " * 50_000, '{"kafka": ' * 20_000, "(" * 50_000, "-" * 100_000, "x" * 900_000),
+    *("x = " + "1 + " * 50_000 + "1", "\\\n" * 100_000, "? " * 50_000, "!" * 90_000, "x = {**" * 5000),
+    "a: &a [*a, *a]\n" * 99,
+]
 LONGEST = 5  # seconds for one small file, on a busy machine
 CANNOT = re.compile(r"cannot read .+ at line \d+: .+", re.DOTALL)
 
@@ -26,9 +32,7 @@ def mutated(draw: st.DrawFn) -> str:
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(text)))
         end = draw(st.integers(start, min(len(text), start + 30)))
-        piece = draw(
-            st.sampled_from(["", text[start:end] * 2, *"{}[]\"'\\:=,#&*!|>%@`\t\n\0-?", "\ud800", "${", "<<: *a"])
-        )
+        piece = draw(st.sampled_from([text[start:end] * 2, *PIECES]))
         text = text[:start] + piece + text[end:]
     return text
 
@@ -66,20 +70,7 @@ def test_any_bytes_are_judged_or_named(content: bytes, suffix: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[" * 100_000,
-        "{" * 100_000,
-        "- " * 50_000,
-        '{"kafka": ' * 20_000,
-        "(" * 50_000,
-        "-" * 100_000,
-        "a: &a [*a, *a]\n" * 99,
-    ]
-    + ["x = " + "1 + " * 50_000 + "1", "x" * 900_000, "\\\n" * 100_000, "? " * 50_000, "!" * 90_000, "x = {**" * 5000],
-    ids=lambda text: f"{text[:6]!r}...",
-)
+@pytest.mark.parametrize("text", MONSTERS, ids=lambda text: f"{text[:6]!r}...")
 def test_a_monster_ends_soon(text: str, suffix: str, tmp_path: Path) -> None:
     """Nested a hundred thousand deep, or one endless line: neither a crash nor a hang."""
     check(tmp_path, suffix, b"kafka=1\n" * (suffix != ".json") + text.encode())

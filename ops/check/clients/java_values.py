@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from ops.check.clients.outcome import Outcome
@@ -19,8 +20,7 @@ BEFORE = {  # defaults that were others once: until which version, and what
 def parse(settings: Mapping[str, str], version: tuple[int, ...]) -> tuple[Outcome, Values, set[str]]:
     """Every value with the defaults of this version, and which of them were asked for."""
     outcome, table = Outcome(), keys("java")
-    values: Values = {key.name: read(key, key.default) for key in table.values() if key.default}
-    values |= {name: value for name, (until, value) in BEFORE.items() if version < until}
+    values = defaults() | {name: value for name, (until, value) in BEFORE.items() if version < until}
     asked = set()
     for name, text in settings.items():
         key = table.get(name)
@@ -34,6 +34,12 @@ def parse(settings: Mapping[str, str], version: tuple[int, ...]) -> tuple[Outcom
             outcome.refuse(str(wrong), name)
     values["acks"] = "all" if values["acks"] == "-1" else values["acks"]
     return outcome, values, asked
+
+
+@cache
+def defaults() -> Values:
+    """The defaults of the newest version."""
+    return {key.name: read(key, key.default) for key in keys("java").values() if key.default}
 
 
 def exists(key: Key, version: tuple[int, ...]) -> bool:

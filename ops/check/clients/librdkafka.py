@@ -1,6 +1,7 @@
 """librdkafka 2.x, and with it confluent-kafka: idempotence is off unless asked for, and conflicts are refused."""
 
 from collections.abc import Mapping
+from functools import cache
 
 from ops.check.clients.librdkafka_rules import (
     ACKS,
@@ -50,8 +51,7 @@ def producer(settings: Mapping[str, str]) -> Outcome:
 def parse(settings: Mapping[str, str]) -> Case:
     """Every value as the library reads it, defaults included, and which of them were asked for."""
     table = keys("librdkafka")
-    values: dict[str, object] = dict.fromkeys(EFFECTIVE, "")
-    values |= {key.name: read(key, key.default) for key in table.values() if key.default and not key.extra}
+    values = dict(defaults())
     case = Case(Outcome(), values, set())
     for name, text in settings.items():
         try:
@@ -63,3 +63,10 @@ def parse(settings: Mapping[str, str]) -> Case:
         except ValueError as wrong:
             case.outcome.refuse(str(wrong), name)
     return case
+
+
+@cache
+def defaults() -> Mapping[str, object]:
+    """Every setting that has a default, and nothing for those that we tell of and that have none."""
+    listed = [key for key in keys("librdkafka").values() if key.default and not key.extra]
+    return dict.fromkeys(EFFECTIVE, "") | {key.name: read(key, key.default) for key in listed}
