@@ -17,6 +17,8 @@ def lag(env: Mapping[str, str]) -> dict[int, int]:
         {
             "bootstrap.servers": env["KAFKA_BOOTSTRAP_SERVERS"],
             "group.id": env["GROUP_ID"],  # only asked for its offsets, never joined
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
             "log_level": 0,
         }
     )

@@ -49,6 +49,7 @@ def connect(bootstrap_servers: str) -> Producer:
             "bootstrap.servers": bootstrap_servers,
             "enable.idempotence": True,
             "acks": "all",
+            "max.in.flight.requests.per.connection": 5,  # what idempotence makes of it anyway
             "partitioner": "murmur2_random",  # as Java does it: every hop puts a key on the same partition
             "linger.ms": 5,
             "message.timeout.ms": PATIENCE_SECONDS * 1000,

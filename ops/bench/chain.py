@@ -97,7 +97,8 @@ def service(stack: Stack, module: str) -> Iterator[tuple[Producer, Consumer]]:
 
 def follow(stack: Stack, topic: str) -> Consumer:
     """A consumer of what comes from now on."""
-    consumer = Consumer({"bootstrap.servers": stack.env()["KAFKA_BOOTSTRAP_SERVERS"], "group.id": "bench"})
+    from_here = {"group.id": "bench", "enable.auto.commit": False, "auto.offset.reset": "error"}
+    consumer = Consumer({"bootstrap.servers": stack.env()["KAFKA_BOOTSTRAP_SERVERS"], **from_here})
     parts = [TopicPartition(topic, n) for n in consumer.list_topics(topic, timeout=10).topics[topic].partitions]
     for part in parts:
         _, part.offset = consumer.get_watermark_offsets(part, timeout=10) or (0, 0)

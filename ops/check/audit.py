@@ -1,5 +1,6 @@
 """The audit: every file read once, every producer judged, every check asked, and what is ignored set aside."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +12,12 @@ from ops.check.ignores import Ignore, apply, complaints, inline, left_out
 from ops.check.judgement import Judgement
 from ops.check.producers import judgements
 from ops.check.reading.block import Block
+from ops.check.reading.python_file import read_python
 from ops.check.reading.read import load, read_text, reader_of
 from ops.check.reading.unreadable import UnreadableError
 from ops.check.rules import finding
+
+SQL = re.compile(r"create\s+(table|publication)", re.IGNORECASE)
 
 
 @dataclass
@@ -24,6 +28,7 @@ class Looked:
     findings: list[Finding] = field(default_factory=list)
     ignores: list[Ignore] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+    sql: list[str] = field(default_factory=list)  # of migrations: the tables that connectors are held against
 
 
 @dataclass
@@ -51,8 +56,11 @@ def look(files: Iterable[tuple[Path, bool]], ignores: Sequence[Ignore]) -> Looke
         try:
             if reader:
                 text = load(path, name)
+                looked.sql += [text] if reader is read_python and SQL.search(text) else []
                 looked.blocks += read_text(reader, name, text)
                 looked.ignores += inline(name, text)
+            elif path.suffix == ".sql":
+                looked.sql.append(load(path, name))
             elif named:
                 raise UnreadableError(name, 1, "nobody here reads this kind of file")
         except UnreadableError as broken:

@@ -1,8 +1,9 @@
 """What people and programs read of an audit: lines, JSON and SARIF."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ops.check.audit import Audit
 from ops.check.finding import Finding, Severity
@@ -10,6 +11,18 @@ from ops.check.rules import RULES
 
 LEVELS = {Severity.NOTE: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def print_as(form: Literal["table", "json", "sarif"], audit: Audit) -> None:
+    """Everything, in the form that was asked for, on standard output."""
+    if form == "table":
+        from rich.console import Console  # noqa: PLC0415 - programs do not need it
+
+        from ops.check.table import print_table  # noqa: PLC0415 - the same
+
+        print_table(audit, Console(emoji=False))
+    else:
+        print(json.dumps(as_json(audit) if form == "json" else as_sarif(audit), indent=2))
 
 
 def as_json(audit: Audit) -> dict[str, Any]:
