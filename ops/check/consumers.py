@@ -46,7 +46,7 @@ def at(block: Block, name: str) -> int:
 def unseen(block: Block) -> Iterable[Finding]:
     """Settings that cannot be seen here are not judged, and that is said."""
     names = [name for name in JAVA if (setting := block.settings.get(name)) and not setting.known]
-    sources = {f"value of {name} comes from {block.settings[name].source}" for name in names}
+    sources = {f"the value of {name} comes from {block.settings[name].source}" for name in names}
     sources |= {f"its settings come from {block.opaque}"} if block.opaque else set()
     if sources:
         says, fix = "; ".join(sorted(sources)), "audit the file that has them, or check them by hand"

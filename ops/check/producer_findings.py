@@ -48,7 +48,7 @@ def depends(block: Block, names: list[str], sources: Mapping[str, str]) -> list[
     by_source: dict[str, list[str]] = {}
     for name in names:
         by_source.setdefault(sources[name], []).append(shown(name))
-    where = "; ".join(f"value of {', '.join(several)} comes from {source}" for source, several in by_source.items())
+    where = "; ".join(f"the value of {', '.join(several)} comes from {source}" for source, several in by_source.items())
     return [finding("producer-depends", block.file, block.line, f"the verdict depends: {where}", paste(block, ON))]
 
 
