@@ -15,12 +15,7 @@ from ops.check.rules import finding
 ON = {"enable.idempotence": "true", "acks": "all"}
 SHORTEST_PATIENCE = 30_000  # ms: electing a new leader and finding it takes seconds, a broker's restart half a minute
 FEWEST_RETRIES = 10  # with the default back-off these are gone within the same time
-GOOD = ON | {
-    "retries": "2147483647",
-    "max.in.flight.requests.per.connection": "5",
-    "delivery.timeout.ms": "120000",
-    "transactional.id": "<a name of its own>",
-}
+GOOD = ON | {"retries": "2147483647", "max.in.flight.requests.per.connection": "5", "delivery.timeout.ms": "120000"}
 SYNONYMS = [
     ("enable.idempotence", "enable_idempotence"),
     ("acks", "request.required.acks"),

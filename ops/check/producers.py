@@ -32,7 +32,9 @@ def worker_of(connector: Block, blocks: Sequence[Block]) -> dict[str, Setting]:
     """The settings of the worker whose file is nearest; unknown if none is among the files."""
     worker = nearest(blocks, "worker", connector.file)
     if not worker:
-        unknown = Setting("", connector.line, "the worker's settings, which are not among the files", known=False)
+        unknown = Setting(
+            "", connector.line, "the worker's settings, which cannot be told from these files", known=False
+        )
         return dict.fromkeys(DECIDING, unknown)
     return {f"worker:{name}": replace(each, line=connector.line) for name, each in worker.settings.items()}
 

@@ -63,6 +63,11 @@ def clients(file: str, settings: Settings) -> list[Block]:
 
 def prefixed(file: str, settings: Settings) -> list[Block]:
     """Settings that an application passes on under names of its own: how, only its code knows."""
+    for name, each in settings.items():
+        if name.startswith("mp.messaging.") and each.text == "smallrye-kafka":
+            return [Block(file, each.line, "unjudged", "SmallRye Reactive Messaging")]
+        if name.startswith("quarkus.kafka-streams."):
+            return [Block(file, each.line, "unjudged", "Kafka Streams")]
     found = [name for name in settings if name.endswith((".acks", ".enable.idempotence", ".enable-idempotence"))]
     return [Block(file, settings[found[0]].line, "unjudged", f"what reads {found[0]}")] if found else []
 

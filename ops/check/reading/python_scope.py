@@ -39,12 +39,18 @@ def flattened(body: list[ast.stmt], conditional: bool) -> Iterator[tuple[ast.stm
         yield statement, conditional
         if isinstance(statement, Function | ast.ClassDef):
             continue
-        straight = isinstance(statement, ast.With | ast.AsyncWith | ast.Try)
+        straight = isinstance(statement, ast.With | ast.AsyncWith | ast.Try) or is_main(statement)
         for part in ("body", "orelse", "finalbody", "handlers", "cases"):
             inner = getattr(statement, part, [])
             under = conditional or not straight or part in ("handlers", "orelse")
             for nested in [each.body for each in inner] if part in ("handlers", "cases") else [inner]:
                 yield from flattened(nested, under)
+
+
+def is_main(statement: ast.stmt) -> bool:
+    """`if __name__ == "__main__":`, which is the program itself."""
+    test = statement.test if isinstance(statement, ast.If) else None
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
 def names_changed(statement: ast.stmt) -> list[str]:

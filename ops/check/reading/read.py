@@ -22,12 +22,13 @@ READERS: dict[str, Reader] = {
     ".py": read_python,
 }
 LARGEST = 1_000_000  # characters; nobody writes a larger configuration, and generated ones would hold up the rest
-# Files in which none of this stands hold nothing for us; most files are, and need not be parsed.
+# Files in which none of this stands hold nothing for us; most files are such, and need not be parsed.
 WORTH_READING = re.compile(
-    r"kafka|connector\.class|bootstrap[._]servers|min\.insync|\backs\b|enable[._]idempotence|CONNECT_|\.storage\.topic"
-    r"|process\.roles|broker\.id|node\.id|auto\.offset\.reset|metadata\.broker\.list|\"partitions\"",
+    r"kafka|CONNECT_|\.storage\.topic|connector\.class|bootstrap[._]servers|metadata\.broker\.list|\backs\b"
+    r"|enable[._]idempotence|auto\.offset\.reset|min\.insync|process\.roles|broker\.id|node\.id",
     re.IGNORECASE,
 )
+IN_JSON = re.compile(r'"connector\.class"|"partitions"')
 
 
 def reader_of(path: Path) -> Reader | None:
@@ -53,7 +54,8 @@ def load(path: Path, name: str) -> str:
 
 def read_text(reader: Reader, name: str, text: str) -> list[Block]:
     """The blocks in a text, if it is worth reading at all."""
-    if not WORTH_READING.search(text):
+    worth_reading = IN_JSON if reader is read_json else WORTH_READING
+    if not worth_reading.search(text):
         return []
     if len(text) > LARGEST:
         raise UnreadableError(name, 1, f"larger than {LARGEST:,} characters")
