@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ops.check.clients.java import producer
+from ops.check.clients.outcome import Outcome
 from ops.settings import ROOT
 from ops.stack.jars import fetch_jars
 from tests.check.conftest import Tell
@@ -62,7 +63,11 @@ def asked(version: str, how: str, several: list[dict[str, str]]) -> list[list[st
 
 def disagreement(settings: dict[str, str], version: str, answer: list[str]) -> str:
     """What the rules and the client say differently; nothing where they agree."""
-    said = producer(settings, tuple(map(int, version.split("."))))
+    return disagreement_with(producer(settings, tuple(map(int, version.split(".")))), settings, answer)
+
+
+def disagreement_with(said: Outcome, settings: dict[str, str], answer: list[str]) -> str:
+    """The same for an outcome that is there already."""
     if answer[0] == "refused":
         return "" if said.verdict == "refused" else f"{settings}: refused ({answer[1]}), but the rules: {said.verdict}"
     if said.verdict == "refused":

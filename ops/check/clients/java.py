@@ -49,9 +49,8 @@ def idempotence(outcome: Outcome, values: Values, asked: set[str], version: Vers
             why = f"{key}={told(values[key])} switches it off silently, since enable.idempotence is not set"
             outcome.because, outcome.culprit = why, key
     if not wanted and "transactional.id" in asked and not outcome.refusals:
-        outcome.refuse(
-            "transactional.id needs idempotence, which is off", "transactional.id", *(k for k, _ in conflicts)
-        )
+        switch = outcome.culprit or "enable.idempotence"
+        outcome.refuse("transactional.id needs idempotence, which is off", switch, "transactional.id")
     outcome.idempotent = wanted
 
 
