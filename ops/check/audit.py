@@ -12,12 +12,11 @@ from ops.check.ignores import Ignore, apply, complaints, inline, left_out
 from ops.check.judgement import Judgement
 from ops.check.producers import judgements
 from ops.check.reading.block import Block
-from ops.check.reading.python_file import read_python
 from ops.check.reading.read import load, read_text, reader_of
 from ops.check.reading.unreadable import UnreadableError
 from ops.check.rules import finding
 
-SQL = re.compile(r"create\s+(table|publication)", re.IGNORECASE)
+SQL = re.compile(r"create\s+(table|publication)|grant\s", re.IGNORECASE)
 
 
 @dataclass
@@ -56,7 +55,7 @@ def look(files: Iterable[tuple[Path, bool]], ignores: Sequence[Ignore]) -> Looke
         try:
             if reader:
                 text = load(path, name)
-                looked.sql += [text] if reader is read_python and SQL.search(text) else []
+                looked.sql += [text] if path.suffix == ".py" and SQL.search(text) else []
                 looked.blocks += read_text(reader, name, text)
                 looked.ignores += inline(name, text)
             elif path.suffix == ".sql":

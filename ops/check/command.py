@@ -56,7 +56,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     from ops.check.walk import files
 
     looked = look(files(paths or [Path()]), from_file(ignore_file))
-    asked = part("live.command").look(os.environ, looked.blocks, looked.sql) if live else []
+    asked = part("live.command").look(os.environ, looked.blocks) if live else []
     found = audit(looked, versions(client_version or []), asked)
     print_as("json" if as_json else "sarif" if sarif else "table", found)
     if any(each.id == "cannot-look" for each in asked):

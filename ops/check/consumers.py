@@ -2,24 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
+from ops.check.consumer_settings import JAVA, SESSION, at, effective
 from ops.check.finding import Finding
 from ops.check.fixes import paste
 from ops.check.reading.block import Block
 from ops.check.rules import finding
 
-# What becomes effective where nothing is set.
-JAVA = {"enable.auto.commit": "true", "isolation.level": "read_uncommitted", "auto.offset.reset": "latest"}
-DEFAULTS = {
-    "java": JAVA,
-    "kafka-python": JAVA,
-    "aiokafka": JAVA,
-    "spring": JAVA | {"enable.auto.commit": "false"},  # its listeners commit themselves, since 2.3
-    "spark": JAVA | {"enable.auto.commit": "false", "auto.offset.reset": "none"},  # it forces both
-    "librdkafka": {"enable.auto.commit": "true", "isolation.level": "read_committed", "auto.offset.reset": "largest"},
-}
 AT_THE_END = {"latest", "largest", "end"}
 SHORTEST_INTERVAL = 30_000  # ms: less than a database's restart, in the middle of a batch
-SESSION = {"librdkafka": 45_000, "java": 45_000, "spring": 45_000, "kafka-python": 45_000, "aiokafka": 10_000}
 
 
 def consumers(blocks: Sequence[Block]) -> Iterable[Finding]:
@@ -28,19 +18,6 @@ def consumers(blocks: Sequence[Block]) -> Iterable[Finding]:
         if block.kind == "consumer":
             for check in (unseen, auto_commit, reset, isolation, poll_interval, refused, spark_source):
                 yield from check(block)
-
-
-def effective(block: Block, name: str) -> str:
-    """What is set or the default; nothing where it comes from somewhere else."""
-    spelt = name if name in block.settings else name.replace(".", "_")
-    if spelt in block.settings:
-        return (block.known(spelt) or "").lower()
-    return "" if block.opaque else DEFAULTS[block.client].get(name, "")
-
-
-def at(block: Block, name: str) -> int:
-    """Where a setting stands, in either spelling."""
-    return block.line_of(name if name in block.settings else name.replace(".", "_"))
 
 
 def unseen(block: Block) -> Iterable[Finding]:

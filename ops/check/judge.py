@@ -7,6 +7,7 @@ from typing import Any
 
 from ops.check.clients.client import CLIENTS, Client, Version
 from ops.check.clients.outcome import Outcome
+from ops.check.clients.table import keys
 from ops.check.judgement import Judgement, Verdict
 from ops.check.producer_findings import depends, findings
 from ops.check.reading.block import Block
@@ -33,8 +34,13 @@ def judge(block: Block, versions: Mapping[str, Version] | None = None) -> Judgem
 
 
 def known(block: Block, client: Client) -> dict[str, Any]:
-    """What is written here, as the client takes it."""
-    return {name: each.literal if client.literal else each.text for name, each in block.settings.items() if each.known}
+    """What is written here, as the client takes it; a name that it refuses needs no value."""
+    listed = keys(client.name) if client.refuses_names else None
+    return {
+        name: each.literal if client.literal else each.text
+        for name, each in block.settings.items()
+        if each.known or (listed is not None and name not in listed)
+    }
 
 
 def unseen(block: Block, client: Client) -> dict[str, str]:

@@ -4,58 +4,13 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from ops.check.clients.librdkafka import producer
-from ops.check.clients.librdkafka_rules import KNOWN_AS
+from ops.check.clients.librdkafka_case import KNOWN_AS
 from ops.check.clients.table import keys
 from tests.check.conftest import Tell
 from tests.check.generated import SEED, configurations
 from tests.check.librdkafka import effective
+from tests.check.librdkafka_choices import CHOICES, WELCOME
 
-BOOLEANS = ["true", "false", "True", "1", "0", "t", "F", "yes", ""]
-CHOICES = {
-    "enable.idempotence": ["true", "true", "true", "false", *BOOLEANS],
-    "acks": ["all", "ALL", "-1", "0", "1", "2", "1000", "1001", "-2", "some", "1x", "0x1", "010", ""],
-    "request.required.acks": ["all", "-1", "1"],
-    "retries": ["0", "1", "3", "2147483647", "2147483648", "-1", "many"],
-    "message.send.max.retries": ["0", "5"],
-    "max.in.flight.requests.per.connection": ["1", "5", "6", "1000000", "0", "1000001"],
-    "max.in.flight": ["1", "5", "6"],
-    "transactional.id": ["t", "", "orders-1"],
-    "transaction.timeout.ms": ["1000", "999", "60000", "400000", "2000000"],
-    "delivery.timeout.ms": ["0", "1", "5", "6", "60000", "60001", "120000", "900000"],
-    "message.timeout.ms": ["3", "300000"],
-    "linger.ms": ["0", "5", "5.5", "0.5", "60000", "400000", "900000", "900001", "-1"],
-    "queue.buffering.max.ms": ["10", "100"],
-    "socket.timeout.ms": ["10", "59900", "60100", "60101", "300000", "9"],
-    "request.timeout.ms": ["1", "30000", "0"],
-    "queuing.strategy": ["fifo", "lifo", "FIFO", "other"],
-    "queue.buffering.backpressure.threshold": ["1", "2", "0"],
-    "enable.gapless.guarantee": BOOLEANS,
-    "reconnect.backoff.ms": ["50", "20000"],
-    "reconnect.backoff.max.ms": ["10", "10000", "3600000"],
-    "partitioner": ["murmur2_random", "murmur2", "consistent", "Murmur2", "mine", "random", " random"],
-    "compression.type": ["lz4", "none", "zstd", "best"],
-    "message.max.bytes": ["1000", "999", "2000000"],
-    "batch.size": ["1", "0", "1000000"],
-    "enable.auto.commit": ["false"],
-    "security.protocol": ["PLAINTEXT", "plaintext", "TLS"],
-    "enable.idempotance": ["true"],
-    "max.block.ms": ["60000"],
-}
-# Most settings that are refused hide what others do: half of the configurations hold none of them.
-WELCOME = {
-    "enable.idempotence": ["true", "false"],
-    "acks": ["all", "-1", "0", "1", "2"],
-    "retries": ["0", "1", "3", "2147483647"],
-    "max.in.flight": ["1", "5", "6", "1000000"],
-    "transactional.id": ["t"],
-    "transaction.timeout.ms": ["1000", "60000", "400000"],
-    "message.timeout.ms": ["0", "4", "5", "60000", "120000", "900000"],
-    "linger.ms": ["0", "5", "100", "60000"],
-    "socket.timeout.ms": ["10", "60000", "300000"],
-    "queuing.strategy": ["fifo", "lifo"],
-    "queue.buffering.backpressure.threshold": ["1", "2"],
-    "partitioner": ["murmur2_random", "consistent"],
-}
 GENERATED = configurations(2500, CHOICES) + configurations(2500, WELCOME, SEED + 1)
 
 

@@ -20,6 +20,7 @@ class Client:
     judge: Callable[[Mapping[str, Any], Version], Outcome]
     deciding: dict[str, list[Any]]
     literal: bool = False  # whether "1" and 1 differ for it
+    refuses_names: bool = False  # whether a name that it does not have keeps it from starting
     others: tuple[Version, ...] = ()  # versions that may decide otherwise
 
 
@@ -32,7 +33,9 @@ UNDERSCORES: dict[str, list[Any]] = {
 }
 OLDER = ((2, 8, 2), (3, 1, 0), (3, 9, 2))
 CLIENTS = {
-    "librdkafka": Client("librdkafka", (2, 16), lambda settings, _: librdkafka.producer(settings), JAVA),
+    "librdkafka": Client(
+        "librdkafka", (2, 16), lambda settings, _: librdkafka.producer(settings), JAVA, refuses_names=True
+    ),
     "java": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER),
     "spring": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER),
     "spark": Client("java", (3, 9, 2), java.producer, JAVA),
@@ -49,7 +52,12 @@ CLIENTS = {
         },
     ),
     "kafka-python": Client(
-        "kafka-python", (3, 0, 12), lambda settings, _: kafka_python.producer(settings), UNDERSCORES, literal=True
+        "kafka-python",
+        (3, 0, 12),
+        lambda settings, _: kafka_python.producer(settings),
+        UNDERSCORES,
+        literal=True,
+        refuses_names=True,
     ),
     "aiokafka": Client(
         "aiokafka",
@@ -57,5 +65,6 @@ CLIENTS = {
         lambda settings, _: aiokafka.producer(settings),
         {name: UNDERSCORES[name] for name in ("enable_idempotence", "acks")},
         literal=True,
+        refuses_names=True,
     ),
 }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from ops.check.clients.librdkafka_rules import (
+from ops.check.clients.librdkafka_case import (
     ACKS,
     IN_FLIGHT,
     KNOWN_AS,
@@ -13,9 +13,8 @@ from ops.check.clients.librdkafka_rules import (
     TIMEOUT,
     TRANSACTION,
     Case,
-    adjust,
-    refuse,
 )
+from ops.check.clients.librdkafka_rules import adjust, refuse
 from ops.check.clients.librdkafka_values import read, told
 from ops.check.clients.outcome import Outcome
 from ops.check.clients.table import keys

@@ -5,8 +5,11 @@ import warnings
 from collections.abc import Iterator
 
 from ops.check.reading.block import Block, Kind, Setting
-from ops.check.reading.python_mapping import Held, Reader, parameters
-from ops.check.reading.python_scope import Function, Scope, full_name, imported
+from ops.check.reading.python_held import Held
+from ops.check.reading.python_imports import full_name, imported
+from ops.check.reading.python_mapping import Reader
+from ops.check.reading.python_others import others
+from ops.check.reading.python_scope import Function, Scope, parameters
 from ops.check.reading.spark_options import spark_block
 from ops.check.reading.unreadable import UnreadableError
 
@@ -20,7 +23,6 @@ PACKAGES = {
     "kafka": ("kafka-python", ("KafkaProducer",), ("KafkaConsumer",)),
     "aiokafka": ("aiokafka", ("AIOKafkaProducer",), ("AIOKafkaConsumer",)),
 }
-OTHERS = ("faust", "quixstreams", "pykafka", "faststream.kafka", "faststream.confluent", "bytewax.connectors.kafka")
 CALLBACKS = {  # arguments for the Python side, which the library never sees
     *("error_cb", "stats_cb", "throttle_cb", "oauth_cb", "on_delivery", "delivery_cb", "logger", "on_commit"),
     *("key.serializer", "value.serializer", "key.deserializer", "value.deserializer"),
@@ -91,14 +93,3 @@ def topic_block(file: str, call: ast.Call, reader: Reader) -> Block:
         ast.Dict([ast.copy_location(ast.Constant(name), call) for name in given], list(given.values()))
     )
     return Block(file, call.lineno, "topic", "java", "", topic.settings | held.settings, held.opaque)
-
-
-def others(file: str, tree: ast.Module) -> list[Block]:
-    """Clients that are imported here and that we have no rules for."""
-    found = []
-    for node in tree.body:
-        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        modules += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-        names = [other for module in modules for other in OTHERS if f"{module}.".startswith(f"{other}.")]
-        found += [Block(file, node.lineno, "unjudged", name) for name in names]
-    return found[:1]

@@ -1,32 +1,14 @@
 """What a dictionary in a Python source holds: literals, merges, and what is added to it later."""
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ops.check.reading.block import Setting
-from ops.check.reading.python_scope import Function, Scope, full_name
-from ops.check.reading.python_values import DEEPEST, text_of, unknown, value
-
-
-@dataclass(frozen=True)
-class Held:
-    """Settings, and where more may come from that cannot be seen."""
-
-    settings: dict[str, Setting] = field(default_factory=dict)
-    opaque: str = ""
-
-    def merged(self, other: "Held") -> "Held":
-        """With another on top; what cannot be seen may change everything that was there before."""
-        mine = self.settings
-        if other.opaque:
-            mine = {name: Setting(each.text, each.line, other.opaque, known=False) for name, each in mine.items()}
-        return Held({**mine, **other.settings}, other.opaque or self.opaque)
-
-    def under_condition(self, line: int) -> "Held":
-        """The same, where nobody knows whether it happens."""
-        why = f"line {line}, which runs under a condition"
-        settings = {name: Setting(each.text, each.line, why, known=False) for name, each in self.settings.items()}
-        return Held(settings, self.opaque and why)
+from ops.check.reading.python_binding import held_by
+from ops.check.reading.python_held import Held
+from ops.check.reading.python_imports import full_name
+from ops.check.reading.python_scope import Function, Scope, parameters
+from ops.check.reading.python_values import DEEPEST, text_of, value
 
 
 @dataclass(frozen=True)
@@ -48,7 +30,7 @@ class Reader:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             return deeper.read(node.left).merged(deeper.read(node.right))
         if isinstance(node, ast.Name):
-            return deeper.bound(node)
+            return held_by(deeper, node)
         if isinstance(node, ast.Call):
             return deeper.called(node)
         return Held(opaque=text_of(node))
@@ -94,50 +76,3 @@ class Reader:
             inner = self.read(keyword.value) if keyword.arg is None else None
             held = held.merged(inner or Held({str(keyword.arg): value(keyword.value, self.scope, self.names)}))
         return held
-
-    def bound(self, node: ast.Name) -> Held:
-        """What a name holds after every statement that comes before the call."""
-        holder = self.scope.holding(node.id)
-        if not holder or node.id in holder.parameters:
-            return Held(opaque=f"the parameter {node.id}" if holder else node.id)
-        held = Held(opaque=node.id)
-        inside = replace(self, scope=holder)
-        for statement, conditional in holder.statements(node.id):
-            if holder is not self.scope or statement.lineno < self.before:
-                changed = replace(inside, before=statement.lineno).changed(held, statement)
-                held = held.merged(changed.under_condition(statement.lineno)) if conditional else changed
-        return held
-
-    def changed(self, held: Held, statement: ast.stmt) -> Held:
-        """What a name holds after one statement."""
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value:
-            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-            if isinstance(target, ast.Name):
-                return self.read(statement.value)
-            if isinstance(target, ast.Subscript):
-                name = value(target.slice, self.scope, self.names)
-                return held.merged(self.one(name, statement.value) if name.known else Held(opaque=text_of(target)))
-        if isinstance(statement, ast.AugAssign):
-            return held.merged(self.read(statement.value))
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            return self.method(held, statement.value)
-        return held.merged(Held(opaque=f"line {statement.lineno}"))
-
-    def method(self, held: Held, call: ast.Call) -> Held:
-        """update, setdefault or pop."""
-        assert isinstance(call.func, ast.Attribute)
-        if call.func.attr == "update":
-            return held.merged(self.arguments(call))
-        name = value(call.args[0], self.scope, self.names) if call.args else unknown(call)
-        if call.func.attr == "pop" and name.known:
-            return Held({key: each for key, each in held.settings.items() if key != name.text}, held.opaque)
-        if call.func.attr == "setdefault" and name.known and len(call.args) == 2:
-            return self.one(name, call.args[1]).merged(Held(held.settings)) if not held.opaque else held
-        return held.merged(Held(opaque=text_of(call)))
-
-
-def parameters(function: Function) -> frozenset[str]:
-    """The names that the caller gives."""
-    given = function.args
-    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
-    return frozenset(each.arg for each in every)

@@ -1,9 +1,12 @@
 """Names in Python sources: what a module binds, what a function binds, and what was imported as what."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+CHANGING = ("update", "setdefault", "pop")
+TELLING = re.compile(r"^(print|pprint|len)$|log|warn|debug|info|error|Producer|Consumer")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -60,12 +63,18 @@ def names_changed(statement: ast.stmt) -> list[str]:
     if isinstance(statement, ast.AnnAssign | ast.AugAssign) and statement.value:
         return [root(statement.target)]
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        called = statement.value.func
-        if isinstance(called, ast.Attribute) and called.attr in ("update", "setdefault", "pop"):
-            return [root(called.value)]
+        return names_given(statement.value)
     if isinstance(statement, Function):
         return [statement.name]
     return [statement.target.id] if isinstance(statement, ast.For) and isinstance(statement.target, ast.Name) else []
+
+
+def names_given(call: ast.Call) -> list[str]:
+    """The names that a call may change: whose method it is, and what it is given, unless it only tells it."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in CHANGING:
+        return [root(call.func.value)]
+    called = ast.unparse(call.func)
+    return [] if TELLING.search(called) else [each.id for each in call.args if isinstance(each, ast.Name)]
 
 
 def root(target: ast.expr) -> str:
@@ -74,22 +83,8 @@ def root(target: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def imported(tree: ast.Module) -> dict[str, str]:
-    """Each imported name with the full name of what it is."""
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                first = alias.name.split(".")[0]
-                found[alias.asname or first] = alias.name if alias.asname else first
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    return found
-
-
-def full_name(node: ast.expr, names: dict[str, str]) -> str:
-    """The full name of what an expression names: ck.Producer is confluent_kafka.Producer."""
-    if isinstance(node, ast.Attribute):
-        before = full_name(node.value, names)
-        return f"{before}.{node.attr}" if before else ""
-    return names.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+def parameters(function: Function) -> frozenset[str]:
+    """The names that the caller gives."""
+    given = function.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+    return frozenset(each.arg for each in every)

@@ -5,7 +5,8 @@ import operator
 from collections.abc import Callable
 
 from ops.check.reading.block import Setting
-from ops.check.reading.python_scope import Scope, full_name
+from ops.check.reading.python_imports import full_name
+from ops.check.reading.python_scope import Scope
 
 ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,

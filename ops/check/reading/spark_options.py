@@ -3,7 +3,8 @@
 import ast
 
 from ops.check.reading.block import Block, Kind
-from ops.check.reading.python_mapping import Held, Reader
+from ops.check.reading.python_held import Held
+from ops.check.reading.python_mapping import Reader
 from ops.check.reading.python_values import value
 
 ENDS: dict[str, Kind] = {"read": "consumer", "readStream": "consumer", "write": "producer", "writeStream": "producer"}
