@@ -1,0 +1,66 @@
+"""Every rule on every outbox connector among the blocks that were read."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePath
+
+from ops.check.connector import columns, converters, guarantees, headers, heartbeat, routing, secrets, sizes, values
+from ops.check.connector.ddl import publications, tables
+from ops.check.connector.outbox import POSTGRES, Outbox
+from ops.check.connector.surroundings import Surroundings
+from ops.check.finding import Finding, Severity
+from ops.check.reading.block import Block
+
+RULES = (
+    *(routing.predicate, routing.included, routing.published, routing.route),
+    *(heartbeat.heartbeat, columns.columns, headers.constant_headers, converters.converters, sizes.sizes),
+    *(secrets.secrets, values.wrong_values, *guarantees.RULES),
+)
+
+
+def lint(blocks: Sequence[Block], sql: Iterable[str]) -> list[Finding]:
+    """The findings of all outbox connectors, with the SQL of the migrations that build their databases."""
+    texts = list(sql)
+    known, published = tables(texts), publications(texts)
+    sized = {b.name: int(size) for b in blocks if b.kind == "topic" and (size := b.known("max.message.bytes"))}
+    found = []
+    outboxes = []
+    for block in blocks:
+        around = Surroundings(known, published, worker_of(block, blocks), sized)
+        outbox = Outbox(block, around)
+        if is_outbox(outbox):
+            outboxes.append(outbox)
+            found += judge(outbox)
+    return [*found, *shared_slots(outboxes)]
+
+
+def is_outbox(outbox: Outbox) -> bool:
+    """Whether this is a Debezium connector for PostgreSQL with an event router."""
+    return outbox.block.kind == "connector" and outbox.value("connector.class") == POSTGRES and bool(outbox.prefix)
+
+
+def judge(outbox: Outbox) -> list[Finding]:
+    """What all rules say about one connector."""
+    return [finding for rule in RULES for finding in rule(outbox)]
+
+
+def worker_of(block: Block, blocks: Iterable[Block]) -> Block | None:
+    """The worker in the same folder, or else the only one there is."""
+    workers = [one for one in blocks if one.kind == "worker"]
+    beside = [one for one in workers if PurePath(one.file).parent == PurePath(block.file).parent]
+    chosen = beside or workers
+    return chosen[0] if len(chosen) == 1 else None
+
+
+def shared_slots(outboxes: Sequence[Outbox]) -> Iterator[Finding]:
+    """No two connectors of one server read the same slot: each would take the other's rows."""
+
+    def place(outbox: Outbox) -> tuple[str | None, ...]:
+        return tuple(outbox.value(key) for key in ("database.hostname", "database.port", "slot.name"))
+
+    taken = Counter(place(outbox) for outbox in outboxes)
+    for outbox in outboxes:
+        if taken[place(outbox)] > 1 and outbox.value("slot.name"):
+            message = f"slot.name={outbox.value('slot.name')} is another connector's too: only one of them can run"
+            fix = f'"slot.name": "{outbox.block.name or "<service>"}_outbox"'
+            yield outbox.finding("slot-shared", Severity.ERROR, "slot.name", message, fix)
