@@ -54,7 +54,7 @@ def make_table(name: str, definitions: list[str]) -> Table:
     """A table from the definitions of its columns and constraints."""
     whole = " ".join(definitions).lower()
     keys = {key.strip(' "') for found in re.findall(r"primary\s+key\s*\(([^)]*)\)", whole) for key in found.split(",")}
-    columns, limits = {}, {}
+    columns = {}
     for definition in definitions:
         column, _, rest = definition.strip().partition(" ")
         column = column.strip('"').lower()
@@ -63,10 +63,13 @@ def make_table(name: str, definitions: list[str]) -> Table:
         rest = rest.strip().lower()
         needed = re.search(r"\bnot\s+null\b|\bprimary\s+key\b|\bidentity\b|^(big|small)?serial\b", rest)
         columns[column] = Column(AFTER_TYPE.split(rest)[0].strip(), not needed and column not in keys)
-        limit = re.search(LIMIT.format(re.escape(column)), whole)
-        if limit:
-            limits[column] = int(limit[2]) - (limit[1] == "<")
-    return Table(name, columns, limits)
+    return Table(name, columns, limits(whole, columns))
+
+
+def limits(checks: str, columns: Iterable[str]) -> dict[str, int]:
+    """The most bytes that the CHECKs allow, for each column that one limits."""
+    found = {column: re.search(LIMIT.format(re.escape(column)), checks) for column in columns}
+    return {column: int(limit[2]) - (limit[1] == "<") for column, limit in found.items() if limit}
 
 
 def publications(texts: Iterable[str]) -> dict[str, Publication]:

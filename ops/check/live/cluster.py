@@ -1,0 +1,112 @@
+"""Connect as its REST API shows it: plugins, connectors with their states, and what its workers let pass."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from ops.check.connector.outbox import POSTGRES
+from ops.check.finding import Finding, Severity
+from ops.check.live.unseen import not_looked_at
+from ops.check.reading.block import Block, Setting
+
+TIMEOUT = 10
+CONVERTERS = ("key.converter", "value.converter", "header.converter")
+SAFE = (3, 7)  # the first Debezium that loses no rows when it restarts between interleaved transactions
+ERROR, WARNING = Severity.ERROR, Severity.WARNING
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What was asked."""
+
+    plugins: Mapping[str, str] = field(default_factory=dict)  # class -> version
+    connectors: Mapping[str, Block] = field(default_factory=dict)
+    states: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    worker: Block | None = None
+    lets_override: bool = False
+
+
+def read(url: str) -> Cluster:
+    """Everything that the rules look at; nothing is changed by asking."""
+    plugins = {one["class"]: one.get("version", "") for one in ask("GET", f"{url}/connector-plugins")}
+    found = ask("GET", f"{url}/connectors?expand=info&expand=status")
+    blocks = {name: block(name, about["info"]["config"]) for name, about in found.items()}
+    states = {name: about["status"] for name, about in found.items()}
+    if POSTGRES not in plugins:
+        return Cluster(plugins, blocks, states)
+    # Validation tells two things of the worker that nothing else does: its converters, which are the defaults
+    # here, and whether a connector may change the producer.
+    asked = {"connector.class": POSTGRES, "name": "check", "producer.override.acks": "all"}
+    told = ask("PUT", f"{url}/connector-plugins/PostgresConnector/config/validate", asked)["configs"]
+    default = {one["definition"]["name"]: one["definition"]["default_value"] for one in told}
+    errors = {one["value"]["name"]: one["value"]["errors"] for one in told}
+    known = {key: Setting(default[key], 0) for key in CONVERTERS if default.get(key)}
+    worker = Block("connect", 0, "worker", "connect", settings=known, opaque="the worker's own file")
+    return Cluster(plugins, blocks, states, worker, not errors.get("producer.override.acks"))
+
+
+def block(name: str, config: Mapping[str, str]) -> Block:
+    """A running connector, in the words of the linter."""
+    settings = {key: Setting(value, 0, known="${dir:" not in value) for key, value in config.items()}
+    return Block(f"connect/{name}", 0, "connector", "connect", name, settings)
+
+
+def ask(method: str, url: str, body: object = None) -> Any:
+    """One answer; requests.RequestException if there is none."""
+    answer = requests.request(method, url, json=body, timeout=TIMEOUT)
+    answer.raise_for_status()
+    return answer.json()
+
+
+def workers(cluster: Cluster) -> Iterator[Finding]:
+    """The plugin is there and loses nothing, and nobody but the worker decides how it produces."""
+    version = cluster.plugins.get(POSTGRES)
+    numbers = tuple(int(part) for part in (version or "").split(".")[:2] if part.isdigit())
+    if version is None:
+        message, fix = (
+            f"{POSTGRES} is not on plugin.path",
+            "put Debezium's folder on plugin.path, and restart the worker",
+        )
+        yield Finding("plugin-missing", ERROR, "connect", 0, message, fix)
+    elif numbers and numbers < SAFE:
+        message = f"Debezium {version} loses rows when it restarts between interleaved transactions"
+        yield Finding("debezium-loses-rows", ERROR, "connect", 0, message, "Debezium 3.7.0 or newer")
+    if cluster.lets_override:
+        message = "a connector may override the producer: whoever reaches Connect can switch idempotence off"
+        fix = "connector.client.config.override.policy=None"
+        yield Finding("connect-override-open", WARNING, "connect", 0, message, fix)
+    what = "producer.enable.idempotence of the worker, which no REST answer tells, but every record batch does"
+    yield not_looked_at("connect", what, "pipeline check --prove --bootstrap $KAFKA_BOOTSTRAP_SERVERS")
+
+
+def running(cluster: Cluster, name: str) -> Iterator[Finding]:
+    """A connector runs, and so does its task."""
+    status = cluster.states[name]
+    state, tasks = status["connector"]["state"], status["tasks"]
+    place, url = f"connect/{name}", f"$CONNECT_URL/connectors/{name}"
+    if state in ("PAUSED", "STOPPED"):
+        message = f"{name} is {state}: nothing is published, and the log is kept"
+        yield Finding("connector-paused", ERROR, place, 0, message, f"curl -fsS -X PUT {url}/resume")
+        return
+    failed = [part for part in (status["connector"], *tasks) if part["state"] != "RUNNING"]
+    if failed or not tasks:
+        causes = [line for part in failed for line in part.get("trace", "").splitlines() if line[:1].strip()]
+        cause = causes[-1].removeprefix("Caused by: ") if causes else "it gives no reason"
+        states = ", ".join(part["state"] for part in failed) or "without a task"
+        message = f"{name} is {states}: {cause}"
+        fix = f"curl -fsS -X POST '{url}/restart?includeTasks=true&onlyFailed=true'"
+        yield Finding("connector-failed", ERROR, place, 0, message, fix)
+
+
+def missing(cluster: Cluster, wanted: Block) -> Iterator[Finding]:
+    """A connector that a file describes is registered."""
+    name = wanted.name or Path(wanted.file).stem
+    if name not in cluster.connectors:
+        data = f"-H 'Content-Type: application/json' --data @{wanted.file}"
+        put = f"curl -fsS -X PUT {data} $CONNECT_URL/connectors/{name}/config"
+        fix = "python -m connect register" if (Path(wanted.file).parent / "register.py").exists() else put
+        message = f"{name} is in {wanted.file} and not in Connect: nothing of its outbox is published"
+        yield Finding("connector-missing", ERROR, f"connect/{name}", 0, message, fix)
