@@ -6,18 +6,21 @@ from typing import NamedTuple
 
 from ops.check.connector.surroundings import Column, Publication, Table, qualified
 
+LONGEST = 20_000  # characters of one table; what has no end must not hold up the rest
 NAME = r'[\w."]+'
 CREATE = re.compile(rf"create\s+(?:unlogged\s+)?table\s+(?:if\s+not\s+exists\s+)?({NAME})\s*\(", re.IGNORECASE)
 ADD = re.compile(rf"alter\s+table\s+(?:only\s+)?({NAME})\s+add\s+column\s+([^;]+)", re.IGNORECASE)
 PUBLICATION = re.compile(
-    rf"create\s+publication\s+({NAME})\s+for\s+(all\s+tables|table\s+[^;()]*?)"
+    rf"create\s+publication\s+({NAME})\s+for\s+(all\s+tables|table\s+[^;()]{1, 2000}?)"
     r"(?:\s+with\s*\(\s*publish\s*=\s*'([^']*)'[^)]*\))?\s*(?=;|\"|'|$|\n\s*\n)",
     re.IGNORECASE,
 )
 GRANT = re.compile(
-    r"\bgrant\s+([\w\s,()]+?)\s+on\s+(?:table\s+)?([\w\s,.\"%]+?)\s+to\s+([\w\s,{}]+?)\s*(?=;|\"|')", re.IGNORECASE
+    r"\bgrant\s+([\w\s,()]{1,200}?)\s+on\s+(?:table\s+)?([\w\s,.\"%]{1,400}?)\s+to\s+([\w\s,{}]{1,200}?)\s*(?=;|\"|')",
+    re.IGNORECASE,
 )
 LIMIT = r"(?:octet_length|char_length|length|pg_column_size)\([\s(]*\"?{}\"?[\s)]*(?:::\w+)?[\s)]*(<=?)\s*(\d+)"
+BRACKET = re.compile(r"[()]")
 NO_COLUMN = {"primary", "unique", "check", "constraint", "foreign", "exclude", "like"}
 AFTER_TYPE = re.compile(
     r"\s+(?:not\s+null|null|default|primary|unique|check|references|generated|collate|constraint)\b"
@@ -101,10 +104,10 @@ def grants(texts: Iterable[str]) -> list[Grant]:
 def inside(text: str, start: int) -> str:
     """What stands between this bracket and the one that closes it."""
     depth = 1
-    for end in range(start, len(text)):
-        depth += (text[end] == "(") - (text[end] == ")")
+    for bracket in BRACKET.finditer(text, start, start + LONGEST):
+        depth += 1 if bracket[0] == "(" else -1
         if not depth:
-            return text[start:end]
+            return text[start : bracket.start()]
     return ""
 
 

@@ -51,8 +51,8 @@ class Outbox:
     @property
     def table(self) -> Table | None:
         """The outbox table, where its columns are known."""
-        known = [self.around.tables[name] for name in self.included if name in self.around.tables]
-        return known[0] if len(self.included) == 1 and known else None
+        outboxes = [name for name in self.included if name != self.heartbeat[1]]
+        return self.around.tables.get(outboxes[0]) if len(outboxes) == 1 else None
 
     @property
     def publication(self) -> Publication | None:

@@ -97,7 +97,7 @@ def running(cluster: Cluster, name: str) -> Iterator[Finding]:
         cause = causes[-1].removeprefix("Caused by: ") if causes else "it gives no reason"
         states = ", ".join(part["state"] for part in failed) or "without a task"
         message = f"{name} is {states}: {cause}"
-        fix = f"curl -fsS -X POST '{url}/restart?includeTasks=true&onlyFailed=true'"
+        fix = f'curl -fsS -X POST "{url}/restart?includeTasks=true&onlyFailed=true"'
         yield Finding("connector-failed", ERROR, place, 0, message, fix)
 
 
