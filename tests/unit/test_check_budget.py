@@ -9,6 +9,7 @@ from ops.check.budget.inequality import DEFAULTS, INEQUALITIES, KINDS
 from ops.check.budget.intent import IntentError, read
 from ops.check.budget.quantity import parse, told
 from ops.settings import ROOT
+from service.settings import Settings
 
 OURS = ROOT / "pyproject.toml"
 TIGHT = {  # the larger side at exactly the smaller one's value
@@ -117,3 +118,12 @@ def test_the_exit_code_says_whether_the_sums_hold(capsys: pytest.CaptureFixture[
     assert main([str(OURS)]) == 0
     assert "5 min >= 2 * (1 * (2 * 5 s + 0 + 6 * 5 s) + 1 min)" in capsys.readouterr().out
     assert main([str(OURS), "stop_grace=5s"]) == 1
+
+
+def test_the_budget_counts_the_same_steps() -> None:
+    """What `pipeline check` sums up for this service is what the service sums up for itself, but for the window."""
+    poll = next(one for one in INEQUALITIES if one.id == "budget-poll-interval")
+    interval, worst = poll.sides(DEFAULTS | read(ROOT / "pyproject.toml"))
+    settings = Settings()
+    assert interval * 1000 == settings.max_poll_interval_ms
+    assert worst == pytest.approx(2 * (settings.worst_batch_seconds - settings.batch_window_ms / 1000))
