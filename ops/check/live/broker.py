@@ -10,7 +10,7 @@ from ops.check.connector.sizes import CONFIGS, routed
 from ops.check.finding import Finding, Severity
 from ops.check.live.unseen import not_looked_at
 
-TIMEOUT = 10
+TIMEOUT = 5
 DAY = 86_400_000  # a reader that is repaired the next morning must find everything
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 

@@ -39,12 +39,13 @@ class Seen:
 def look_at(environment: Mapping[str, str], blocks: Sequence[Block], sql: Iterable[str]) -> list[Finding]:
     """Every finding; a part that does not answer is one, and the others are looked at all the same."""
     seen = Seen()
-    wanted = [one.block for one in outboxes_of(blocks)]
+    wanted = {connect.name_of(one.block): one.block for one in outboxes_of(blocks)}
     cluster = ask(seen, environment, "CONNECT_URL", lambda url: connect.read(url.rstrip("/")))
-    seen.outboxes = outboxes_of(cluster.connectors.values() if cluster else wanted)
+    # What runs counts, and of the files only what should run and does not: its slot waits for it.
+    seen.outboxes = outboxes_of((wanted | dict(cluster.connectors if cluster else {})).values())
     if cluster:
         seen.worker = cluster.worker
-        seen.found += of_connect(cluster, seen.outboxes, wanted)
+        seen.found += of_connect(cluster, seen.outboxes)
     broker = ask(seen, environment, "KAFKA_BOOTSTRAP_SERVERS", kafka.read)
     if broker:
         seen.topics = {name: one.number("max.message.bytes", 0) for name, one in broker.topics.items()}
@@ -53,7 +54,8 @@ def look_at(environment: Mapping[str, str], blocks: Sequence[Block], sql: Iterab
     urls = sorted(name for name in environment if name.endswith("DATABASE_URL") and not name.startswith("ADMIN"))
     names = [ask(seen, environment, url, partial(of_database, seen, environment, url, intended)) for url in urls]
     seen.found += unnamed(seen.outboxes, names)
-    return list(dict.fromkeys(seen.found))
+    # A connector only comes back when what it needs is there, so what it needs is told first.
+    return sorted(dict.fromkeys(seen.found), key=lambda one: one.id.startswith("connector-"))
 
 
 def outboxes_of(blocks: Iterable[Block]) -> list[Outbox]:
@@ -74,13 +76,12 @@ def ask(seen: Seen, environment: Mapping[str, str], setting: str, read: Callable
         return None
 
 
-def of_connect(cluster: connect.Cluster, outboxes: Iterable[Outbox], wanted: Iterable[Block]) -> Iterator[Finding]:
-    """The workers, each outbox connector, and those that should be there."""
+def of_connect(cluster: connect.Cluster, outboxes: Iterable[Outbox]) -> Iterator[Finding]:
+    """The workers, and each outbox connector."""
     yield from connect.workers(cluster)
     for outbox in outboxes:
-        yield from connect.running(cluster, outbox.block.name)
-    for block in wanted:
-        yield from connect.missing(cluster, block)
+        known = outbox.block.name in cluster.states
+        yield from connect.running(cluster, outbox.block.name) if known else connect.missing(outbox.block)
 
 
 def of_broker(broker: kafka.Broker, outboxes: Sequence[Outbox]) -> Iterator[Finding]:
@@ -114,7 +115,8 @@ def of_database(
 
 def of_outbox(database: Database, outbox: Outbox) -> Iterator[Finding]:
     """What one connector needs of its database."""
-    yield from slots.slot(database, outbox.value("slot.name", "debezium") or "", outbox.block.name)
+    name = outbox.value("slot.name", "debezium") or ""
+    yield from slots.slot(database, name, connect.name_of(outbox.block))
     yield from grants.role(database, outbox)
     yield from grants.rewriting(database, outbox)
     yield from login.logins(database, outbox.value("database.user") or "")
@@ -127,10 +129,10 @@ def there(database: Database, outbox: Outbox) -> Iterator[Finding]:
     name = outbox.value("publication.name", "dbz_publication")
     for table in tables:
         if table not in database.around.tables:
-            message = f"there is no table {table}, which {outbox.block.name} names"
+            message = f"there is no table {table}, which {connect.name_of(outbox.block)} names"
             yield Finding("table-missing", Severity.ERROR, database.place, 0, message, "python -m migrations upgrade")
     if name not in database.around.publications:
-        message = f"there is no publication {name}, and the connector may not make it: its task fails"
+        message = f"there is no publication {name}, and its task fails without: make it, then reconcile"
         fix = f"create publication {name} for table {', '.join(tables)} with (publish = 'insert, update');"
         yield Finding("publication-missing", Severity.ERROR, database.place, 0, message, fix)
 
@@ -140,5 +142,5 @@ def unnamed(outboxes: Iterable[Outbox], names: Sequence[str | None]) -> Iterator
     for outbox in outboxes:
         database = outbox.value("database.dbname")
         if database not in names and None not in names:
-            what = f"database {database} of {outbox.block.name}: no ..._DATABASE_URL in the environment names it"
+            what = f"database {database} of {connect.name_of(outbox.block)}: no ..._DATABASE_URL names it"
             yield not_looked_at("postgres", what, f"export OTHER_DATABASE_URL=postgresql://<writer>@<host>/{database}")

@@ -80,5 +80,5 @@ def orphans(database: Database, wanted: Iterable[str]) -> Iterator[Finding]:
         ours = one["database"] == database.name and one["slot_name"] not in set(wanted)
         if ours and not one["active"] and not one["temporary"]:
             message = f"slot {one['slot_name']} is read by nobody, and no connector names it: it keeps the log for ever"
-            fix = f"select pg_drop_replication_slot('{one['slot_name']}');"
+            fix = f"select pg_drop_replication_slot('{one['slot_name']}'); -- if nobody comes back for it"
             yield Finding("slot-orphaned", WARNING, database.place, 0, message, fix)
