@@ -176,6 +176,7 @@ def test_a_failed_task_is_told_with_its_cause(mended: Callable[[str], list[Findi
     sql("drop publication outbox")
     url = f"{os.environ['CONNECT_URL']}/connectors/fulfillment-outbox/restart?includeTasks=true"
     requests.post(url, timeout=10).raise_for_status()
+    until(lambda: told(found_now()), lambda found: "is FAILED" in str(found), 30, "the task did not fail")
     first = mended("connector-failed")
     assert any("ublication" in one.message for one in first if one.id == "connector-failed"), told(first)
     assert "publication-missing" in [one.id for one in first]
