@@ -138,10 +138,10 @@ def test_a_broken_database_is_mended_by_what_is_printed(
 TOPIC = "fulfillment.events"
 SETTINGS = [
     ("size-above-topic", "max.message.bytes=1000"),
-    ("topic-unwritable", "min.insync.replicas=2"),
-    ("topic-unclean", "unclean.leader.election.enable=true"),
+    ("topic-insync-blocks", "min.insync.replicas=2"),
+    ("topic-unclean-election", "unclean.leader.election.enable=true"),
     ("topic-compacted", "cleanup.policy=compact"),
-    ("topic-retention", "retention.ms=3600000"),
+    ("topic-retention-short", "retention.ms=3600000"),
 ]
 
 

@@ -108,7 +108,7 @@ def test_a_line_of_pg_hba_is_judged(line: tuple[Any, ...], rule: list[str]) -> N
         ({POSTGRES: "3.7.0.Final"}, False, []),
         ({POSTGRES: "4.0.0.Final"}, False, []),
         ({POSTGRES: "3.6.3.Final"}, False, ["debezium-loses-rows"]),
-        ({POSTGRES: "3.7.0.Final"}, True, ["connect-override-open"]),
+        ({POSTGRES: "3.7.0.Final"}, True, ["connect-overrides-open"]),
         ({"org.example.Other": "1"}, False, ["plugin-missing"]),
     ],
 )
@@ -147,10 +147,10 @@ THREE = Topic("t", 3, {"min.insync.replicas": "2", "unclean.leader.election.enab
         (THREE, 3, []),
         (replace(THREE, replicas=1, settings={}), 3, ["topic-one-replica"]),
         (replace(THREE, replicas=1, settings={}), 1, []),
-        (replace(THREE, settings={"min.insync.replicas": "1"}), 3, ["topic-min-insync"]),
-        (replace(THREE, settings={"min.insync.replicas": "4"}), 3, ["topic-unwritable"]),
+        (replace(THREE, settings={"min.insync.replicas": "1"}), 3, ["topic-acks-of-one"]),
+        (replace(THREE, settings={"min.insync.replicas": "4"}), 3, ["topic-insync-blocks"]),
         (replace(THREE, settings={"min.insync.replicas": "2", "unclean.leader.election.enable": "true"}), 3,
-         ["topic-unclean"]),
+         ["topic-unclean-election"]),
     ],
 )  # fmt: skip
 def test_a_topic_of_a_larger_cluster_is_judged(topic: Topic, brokers: int, rule: list[str]) -> None:
@@ -160,5 +160,5 @@ def test_a_topic_of_a_larger_cluster_is_judged(topic: Topic, brokers: int, rule:
 
 def test_a_broker_that_makes_topics_is_found() -> None:
     """A misspelt topic is made there, and events go to it."""
-    assert ids(list(broker.cluster(Broker(3, {"auto.create.topics.enable": "true"})))) == ["topics-auto-created"]
+    assert ids(list(broker.cluster(Broker(3, {"auto.create.topics.enable": "true"})))) == ["broker-creates-topics"]
     assert ids(list(broker.cluster(Broker(3, {"auto.create.topics.enable": "false"})))) == []

@@ -9,10 +9,11 @@ from ops.check.connector.outbox import Outbox
 from ops.check.connector.sizes import CONFIGS, routed
 from ops.check.finding import Finding, Severity
 from ops.check.live.unseen import not_looked_at
+from ops.check.rules import finding
 
 TIMEOUT = 5
 DAY = 86_400_000  # a reader that is repaired the next morning must find everything
-ERROR, WARNING = Severity.ERROR, Severity.WARNING
+ERROR = Severity.ERROR
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,8 @@ def read(bootstrap: str) -> Broker:
 def cluster(broker: Broker) -> Iterator[Finding]:
     """Nothing makes topics by itself, and more than one machine keeps what was acknowledged."""
     if broker.settings.get("auto.create.topics.enable") == "true":
-        message = "auto.create.topics.enable=true: a misspelt topic is made, with one replica, and events go there"
         fix = "auto.create.topics.enable=false in the broker's file, and restart it"
-        yield Finding("topics-auto-created", WARNING, "broker", 0, message, fix)
+        yield finding("broker-creates-topics", "broker", 0, "auto.create.topics.enable=true", fix)
     if broker.brokers == 1:
         what = "replication: there is one broker, so acks=all is acks=1, and its disk is the only copy"
         yield not_looked_at("broker", what, "three brokers, replication.factor=3, min.insync.replicas=2")
@@ -67,29 +67,29 @@ def cluster(broker: Broker) -> Iterator[Finding]:
 
 def topic(one: Topic, brokers: int) -> Iterator[Finding]:
     """What was acknowledged outlives one broker, and can be written at all."""
-    least = one.number("min.insync.replicas", 1)
-    if one.replicas < 2 <= brokers:
+    place, least, copies = f"broker/{one.name}", one.number("min.insync.replicas", 1), one.replicas
+    if copies < 2 <= brokers:
         fix = f"kafka-reassign-partitions.sh, to three replicas of {one.name}"
-        yield finding("topic-one-replica", one, "has one replica: its broker's disk is the only copy", fix)
-    elif least > one.replicas:
-        message = f"has min.insync.replicas={least} and {one.replicas} replicas: no acks=all write is ever accepted"
-        yield finding("topic-unwritable", one, message, alter(one, f"min.insync.replicas={max(1, one.replicas - 1)}"))
-    elif one.replicas > 2 > least:
-        message = "has min.insync.replicas=1: acks=all is acks=1 as soon as the others lag"
-        yield finding("topic-min-insync", one, message, alter(one, "min.insync.replicas=2"))
+        yield finding("topic-one-replica", place, 0, "one replica", fix)
+    elif least > copies or 1 < copies == least:
+        says, fix = f"min.insync.replicas={least} of {copies}", alter(one, f"min.insync.replicas={max(1, copies - 1)}")
+        yield finding("topic-insync-blocks", place, 0, says, fix)
+    elif copies > least == 1:
+        fix = alter(one, "min.insync.replicas=2")
+        yield finding("topic-acks-of-one", place, 0, f"min.insync.replicas=1 of {copies}", fix)
     if one.settings.get("unclean.leader.election.enable") == "true":
-        message = "has unclean.leader.election.enable=true: what was acknowledged may be gone after an election"
-        yield finding("topic-unclean", one, message, alter(one, "unclean.leader.election.enable=false"))
+        fix = alter(one, "unclean.leader.election.enable=false")
+        yield finding("topic-unclean-election", place, 0, "unclean.leader.election.enable=true", fix)
 
 
 def events(one: Topic) -> Iterator[Finding]:
     """Events stay for whoever reads later."""
+    place, kept = f"broker/{one.name}", one.number("retention.ms", -1)
     if "compact" in one.settings.get("cleanup.policy", ""):
-        message = "is compacted: of the events of one key only the last stays"
-        yield finding("topic-compacted", one, message, alter(one, "cleanup.policy=delete"))
-    if 0 <= one.number("retention.ms", -1) < DAY:
-        message = f"keeps events for {one.number('retention.ms', -1)} ms: a reader that is down for longer loses them"
-        yield finding("topic-retention", one, message, alter(one, "retention.ms=604800000"))
+        message = f"{one.name} is compacted: of the events of one key only the last stays"
+        yield Finding("topic-compacted", ERROR, place, 0, message, alter(one, "cleanup.policy=delete"))
+    if 0 <= kept < DAY:
+        yield finding("topic-retention-short", place, 0, f"retention.ms={kept}", alter(one, "retention.ms=604800000"))
 
 
 def heartbeats(broker: Broker, outbox: Outbox) -> Iterator[Finding]:
@@ -106,11 +106,6 @@ def heartbeats(broker: Broker, outbox: Outbox) -> Iterator[Finding]:
 def is_routed(one: Topic, outboxes: Iterable[Outbox]) -> bool:
     """Whether an outbox may send to this topic."""
     return any(routed(outbox, one.name) for outbox in outboxes)
-
-
-def finding(rule: str, one: Topic, message: str, fix: str) -> Finding:
-    """What there is to say about one topic."""
-    return Finding(rule, ERROR, f"broker/{one.name}", 0, f"{one.name} {message}", fix)
 
 
 def alter(one: Topic, setting: str) -> str:

@@ -11,6 +11,7 @@ from ops.check.connector.outbox import POSTGRES
 from ops.check.finding import Finding, Severity
 from ops.check.live.unseen import not_looked_at
 from ops.check.reading.block import Block, Setting
+from ops.check.rules import finding
 
 TIMEOUT = 10
 CURL = "curl -fsS"
@@ -18,7 +19,7 @@ GONE = "no longer available on the server"  # Debezium, of a slot that was made 
 LONGEST = 300  # characters of a cause
 CONVERTERS = ("key.converter", "value.converter", "header.converter")
 SAFE = (3, 7)  # the first Debezium that loses no rows when it restarts between interleaved transactions
-ERROR, WARNING = Severity.ERROR, Severity.WARNING
+ERROR = Severity.ERROR
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,8 @@ def workers(cluster: Cluster) -> Iterator[Finding]:
         message = f"Debezium {version} loses rows when it restarts between interleaved transactions"
         yield Finding("debezium-loses-rows", ERROR, "connect", 0, message, "Debezium 3.7.0 or newer")
     if cluster.lets_override:
-        message = "a connector may override the producer: whoever reaches Connect can switch idempotence off"
-        fix = "connector.client.config.override.policy=None"
-        yield Finding("connect-override-open", WARNING, "connect", 0, message, fix)
+        name = "connector.client.config.override.policy"
+        yield finding("connect-overrides-open", "connect", 0, f"{name} allows it", f"{name}=None")
     what = "producer.enable.idempotence of the worker, which no REST answer tells, but every record batch does"
     yield not_looked_at("connect", what, "pipeline check --prove --bootstrap $KAFKA_BOOTSTRAP_SERVERS")
 
@@ -100,9 +100,7 @@ def running(cluster: Cluster, name: str) -> Iterator[Finding]:
     causes = [line for part in failed for line in part.get("trace", "").splitlines() if line[:1].strip()]
     cause = causes[-1].removeprefix("Caused by: ") if causes else "it gives no reason"
     if GONE in cause:
-        message = (
-            f"{name} stands at an offset that its slot no longer has: events were lost; reconcile afterwards"
-        )
+        message = f"{name} stands at an offset that its slot no longer has: events were lost; reconcile afterwards"
         fix = f'{CURL} -X PUT "{url}/stop" && {CURL} --retry 9 --retry-all-errors -X DELETE "{url}/offsets"'
         fix = f'{fix} && {CURL} -X PUT "{url}/resume"'
         yield Finding("connector-offset-gone", ERROR, place, 0, message, fix)

@@ -5,13 +5,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from ops.check.audit import look as read
+from ops.check.connector.sql import sql_of
 from ops.check.finding import Finding, Severity
 from ops.check.live.unseen import cannot_look
 from ops.check.reading.block import Block
-from ops.check.reading.read import read
+from ops.check.walk import files
 
 EXTRA = "pip install 'outbox-pipeline[service]'"
-SOURCES = {".sql", ".py"}  # where the SQL of migrations stands
 
 
 def look(environment: Mapping[str, str], blocks: Sequence[Block] = (), sql: Iterable[str] = ()) -> list[Finding]:
@@ -25,10 +26,8 @@ def look(environment: Mapping[str, str], blocks: Sequence[Block] = (), sql: Iter
 
 def main(arguments: Sequence[str]) -> int:
     """Print the findings; 0 if there is nothing above a note, 1 if there is, 2 if a part could not be looked at."""
-    files = [file for path in map(Path, arguments) for file in (path.rglob("*") if path.is_dir() else [path])]
-    blocks = [block for file in files if file.suffix == ".json" for block in read(file)]
-    sql = [file.read_text(encoding="utf-8") for file in files if file.suffix in SOURCES]
-    found = look(os.environ, blocks, sql)
+    files_read = read(files(map(Path, arguments)), [])
+    found = look(os.environ, files_read.blocks, sql_of(map(Path, files_read.files)))
     for one in found:
         print(f"{one.severity.name.lower():<8}{one.file}: {one.id}: {one.message}\n{'':8}fix: {one.fix}")
     print(f"{len(found)} findings", file=sys.stderr)
