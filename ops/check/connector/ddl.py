@@ -11,7 +11,8 @@ NAME = r'[\w."]+'
 CREATE = re.compile(rf"create\s+(?:unlogged\s+)?table\s+(?:if\s+not\s+exists\s+)?({NAME})\s*\(", re.IGNORECASE)
 ADD = re.compile(rf"alter\s+table\s+(?:only\s+)?({NAME})\s+add\s+column\s+([^;]+)", re.IGNORECASE)
 PUBLICATION = re.compile(
-    rf"create\s+publication\s+({NAME})\s+for\s+(all\s+tables|table\s+[^;()]{1, 2000}?)"
+    rf"create\s+publication\s+({NAME})\s+for\s+"
+    r"(all\s+tables|table\s+[^;()]{1,2000}?)"
     r"(?:\s+with\s*\(\s*publish\s*=\s*'([^']*)'[^)]*\))?\s*(?=;|\"|'|$|\n\s*\n)",
     re.IGNORECASE,
 )
