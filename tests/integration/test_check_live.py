@@ -241,6 +241,29 @@ def test_a_part_that_does_not_answer_is_no_pass(
     assert main([str(ROOT / "connect"), str(ROOT / "migrations")]) == 0
 
 
+def test_without_connect_no_slot_is_called_nobodys(
+    spoiled: Stack, monkeypatch: pytest.MonkeyPatch, mended: Callable[[str], list[Finding]]
+) -> None:
+    """While Connect is not seen, nobody can know whose a slot is, and no statement drops one."""
+    sql("select pg_create_logical_replication_slot('of_nobody', 'pgoutput')")
+    with monkeypatch.context() as patch:
+        patch.setenv("CONNECT_URL", f"http://127.0.0.1:{spoiled.settings.postgres_port + 7}")
+        found = look(os.environ, [], SQL)
+        assert "cannot-look" in [one.id for one in found]
+        assert not [one for one in found if "drop" in one.fix]
+    assert [one.id for one in mended("slot-orphaned")] == ["slot-orphaned"]
+
+
+def test_a_password_in_an_address_is_not_told(spoiled: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wrote one into a URL does not find it in a log of the check."""
+    port = spoiled.settings.postgres_port + 7
+    monkeypatch.setenv("DATABASE_URL", f"postgresql+psycopg://app:hunter2@127.0.0.1:{port}/fulfillment")
+    found = [one for one in look(os.environ, BLOCKS, SQL) if one.id == "cannot-look"]
+    assert [one.file for one in found] == ["DATABASE_URL"]
+    assert "app:***@" in found[0].message
+    assert "hunter2" not in str(found)
+
+
 def test_without_its_address_a_part_is_no_pass(spoiled: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address that is not set is said, with the way to set it."""
     monkeypatch.delenv("CONNECT_URL")

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from ops.check.budget.command import judge, main
-from ops.check.budget.inequality import DEFAULTS, INEQUALITIES, KINDS
 from ops.check.budget.intent import IntentError, read
+from ops.check.budget.names import DEFAULTS, KINDS
 from ops.check.budget.quantity import parse, told
+from ops.check.budget.sums import INEQUALITIES
 from ops.settings import ROOT
 from service.settings import Settings
 

@@ -1,5 +1,6 @@
 """What the live check says of servers, clusters and brokers that no test starts: older, larger or badly kept ones."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -10,9 +11,10 @@ import pytest
 from ops.check.connector.outbox import POSTGRES
 from ops.check.connector.surroundings import Surroundings
 from ops.check.finding import Finding
-from ops.check.live import broker, cluster, login, slots
+from ops.check.live import broker, cluster, connectors, login, slots, topics
 from ops.check.live.broker import Broker, Topic
 from ops.check.live.cluster import Cluster
+from ops.check.live.command import look
 from ops.check.live.database import Database
 
 GOOD = {"wal_level": "logical", "max_slot_wal_keep_size": "4096", "fsync": "on", "max_replication_slots": "10"}
@@ -120,22 +122,31 @@ def test_the_workers_are_judged(plugins: dict[str, str], open_to_all: bool, rule
 def test_a_state_without_a_task_is_found() -> None:
     """A connector that runs without any task publishes nothing, whatever its own state says."""
     states = {"o": {"connector": {"state": "RUNNING"}, "tasks": []}}
-    assert ids(list(cluster.running(Cluster(states=states), "o"))) == ["connector-failed"]
+    assert ids(list(connectors.running(Cluster(states=states), "o"))) == ["connector-failed"]
 
 
 def test_the_last_cause_of_a_failure_is_told() -> None:
     """Of a Java trace, the line that says what to mend."""
     trace = "Exception: outer\n\tat a.b\nCaused by: java.X: middle\n\tat c\nCaused by: the real one\n\t... 3 more"
     states = {"o": {"connector": {"state": "RUNNING"}, "tasks": [{"state": "FAILED", "trace": trace}]}}
-    assert next(cluster.running(Cluster(states=states), "o")).message == "o is FAILED: the real one"
+    assert next(connectors.running(Cluster(states=states), "o")).message == "o is FAILED: the real one"
 
 
 def test_an_offset_that_the_slot_no_longer_has_is_not_restarted() -> None:
     """A restart would fail for ever: the stored offset has to go, and somebody has to reconcile."""
     trace = "Caused by: io.debezium.DebeziumException: It is at 0/1, but this is no longer available on the server."
     states = {"o": {"connector": {"state": "RUNNING"}, "tasks": [{"state": "FAILED", "trace": trace}]}}
-    found = next(cluster.running(Cluster(states=states), "o"))
+    found = next(connectors.running(Cluster(states=states), "o"))
     assert (found.id, found.fix.count("curl "), "reconcile" in found.message) == ("connector-offset-gone", 3, True)
+
+
+def test_without_the_clients_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check itself is installed without them; looking at what runs takes the extra, and a sentence says so."""
+    monkeypatch.delitem(sys.modules, "ops.check.live.looking", raising=False)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    found = look({})
+    assert [(one.id, one.fix) for one in found] == [("cannot-look", "pip install 'outbox-pipeline[service]'")]
+    assert "psycopg is not installed" in found[0].message
 
 
 THREE = Topic("t", 3, {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"})
@@ -155,7 +166,7 @@ THREE = Topic("t", 3, {"min.insync.replicas": "2", "unclean.leader.election.enab
 )  # fmt: skip
 def test_a_topic_of_a_larger_cluster_is_judged(topic: Topic, brokers: int, rule: list[str]) -> None:
     """What was acknowledged outlives one broker, where there is more than one."""
-    assert ids(list(broker.topic(topic, brokers))) == rule
+    assert ids(list(topics.topic(topic, brokers))) == rule
 
 
 def test_a_broker_that_makes_topics_is_found() -> None:

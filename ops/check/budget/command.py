@@ -4,8 +4,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ops.check.budget.inequality import DEFAULTS, INEQUALITIES, KINDS, Inequality
+from ops.check.budget.inequality import Inequality
 from ops.check.budget.intent import IntentError, read
+from ops.check.budget.names import DEFAULTS, KINDS
+from ops.check.budget.sums import INEQUALITIES
 from ops.check.finding import Finding, Severity
 
 

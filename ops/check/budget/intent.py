@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ops.check.budget.inequality import KINDS
+from ops.check.budget.names import KINDS
 from ops.check.budget.quantity import parse
 
 

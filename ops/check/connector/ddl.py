@@ -1,8 +1,7 @@
-"""Tables, publications and grants in the SQL of migrations, also where it stands inside Python strings."""
+"""Tables and publications in the SQL of migrations, also where it stands inside Python strings."""
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from ops.check.connector.surroundings import Column, Publication, Table, qualified
 
@@ -16,25 +15,12 @@ PUBLICATION = re.compile(
     r"(?:\s+with\s*\(\s*publish\s*=\s*'([^']*)'[^)]*\))?\s*(?=;|\"|'|$|\n\s*\n)",
     re.IGNORECASE,
 )
-GRANT = re.compile(
-    r"\bgrant\s+([\w\s,()]{1,200}?)\s+on\s+(?:table\s+)?([\w\s,.\"%]{1,400}?)\s+to\s+([\w\s,{}]{1,200}?)\s*(?=;|\"|')",
-    re.IGNORECASE,
-)
 LIMIT = r"(?:octet_length|char_length|length|pg_column_size)\([\s(]*\"?{}\"?[\s)]*(?:::\w+)?[\s)]*(<=?)\s*(\d+)"
 BRACKET = re.compile(r"[()]")
 NO_COLUMN = {"primary", "unique", "check", "constraint", "foreign", "exclude", "like"}
 AFTER_TYPE = re.compile(
     r"\s+(?:not\s+null|null|default|primary|unique|check|references|generated|collate|constraint)\b"
 )
-
-
-class Grant(NamedTuple):
-    """One privilege, perhaps on one column, that the migrations give to a role."""
-
-    privilege: str
-    column: str
-    object: str
-    role: str
 
 
 def tables(texts: Iterable[str]) -> dict[str, Table]:
@@ -87,19 +73,6 @@ def publications(texts: Iterable[str]) -> dict[str, Publication]:
             kinds = {"operations": frozenset(re.split(r"\s*,\s*", match[3].strip().lower()))} if match[3] else {}
             found[match[1].strip('"')] = Publication(names, **kinds)
     return found
-
-
-def grants(texts: Iterable[str]) -> list[Grant]:
-    """Every privilege that is granted by name; a placeholder such as {writer} is nobody that we know."""
-    found = []
-    for match in (match for text in texts for match in GRANT.finditer(without_comments(text))):
-        for privilege in re.findall(r"(\w+)\s*(?:\(([^)]*)\))?\s*(?:,|$)", match[1]):
-            for thing in match[2].split(","):
-                for role in match[3].split(","):
-                    if role.strip().isidentifier():
-                        columns = privilege[1].split(",") if privilege[1] else [""]
-                        found += [Grant(privilege[0].lower(), c.strip(), thing.strip(), role.strip()) for c in columns]
-    return list(dict.fromkeys(found))
 
 
 def inside(text: str, start: int) -> str:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from ops.check.connector.patterns import matches, names
 from ops.check.connector.surroundings import Publication, Surroundings, Table, qualified
 from ops.check.finding import Finding, Severity
 from ops.check.reading.block import Block
@@ -90,16 +91,3 @@ def effective(block: Block, key: str, default: str) -> str | None:
     """What is set, or the default; None where it comes from elsewhere."""
     unseen = block.opaque and key not in block.settings
     return None if unseen else block.known(key) if key in block.settings else default
-
-
-def names(text: str | None) -> list[str]:
-    """A list of names as Connect writes it."""
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def matches(pattern: str, text: str) -> bool:
-    """Whether a Java pattern matches all of a text; one that Python cannot read matches nothing."""
-    try:
-        return re.fullmatch(pattern, text) is not None
-    except re.error:
-        return False

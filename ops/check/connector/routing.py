@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from ops.check.connector.outbox import Outbox, matches, names
+from ops.check.connector.outbox import Outbox
+from ops.check.connector.patterns import matches, names
 from ops.check.finding import Finding, Severity
 
 BY_TOPIC = "org.apache.kafka.connect.transforms.predicates.TopicNameMatches"

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from ops.check.connector.outbox import Outbox, names
+from ops.check.connector.outbox import Outbox
+from ops.check.connector.patterns import names
 from ops.check.finding import Finding, Severity
 
 SECRET = re.compile(r"(^|\.)(password|secret|sasl\.jaas\.config|token|ssl\.key\.password)$|password$|secret$")

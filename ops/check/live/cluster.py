@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import requests
@@ -14,9 +13,6 @@ from ops.check.reading.block import Block, Setting
 from ops.check.rules import finding
 
 TIMEOUT = 10
-CURL = "curl -fsS"
-GONE = "no longer available on the server"  # Debezium, of a slot that was made anew
-LONGEST = 300  # characters of a cause
 CONVERTERS = ("key.converter", "value.converter", "header.converter")
 SAFE = (3, 7)  # the first Debezium that loses no rows when it restarts between interleaved transactions
 ERROR = Severity.ERROR
@@ -83,43 +79,3 @@ def workers(cluster: Cluster) -> Iterator[Finding]:
         yield finding("connect-overrides-open", "connect", 0, f"{name} allows it", f"{name}=None")
     what = "producer.enable.idempotence of the worker, which no REST answer tells, but every record batch does"
     yield not_looked_at("connect", what, "pipeline check --prove --bootstrap $KAFKA_BOOTSTRAP_SERVERS")
-
-
-def running(cluster: Cluster, name: str) -> Iterator[Finding]:
-    """A connector runs, and so does its task."""
-    status = cluster.states[name]
-    state, tasks = status["connector"]["state"], status["tasks"]
-    place, url = f"connect/{name}", f"$CONNECT_URL/connectors/{name}"
-    if state in ("PAUSED", "STOPPED"):
-        message = f"{name} is {state}: nothing is published, and the log is kept"
-        yield Finding("connector-paused", ERROR, place, 0, message, f"{CURL} -X PUT {url}/resume")
-        return
-    failed = [part for part in (status["connector"], *tasks) if part["state"] != "RUNNING"]
-    if not failed and tasks:
-        return
-    causes = [line for part in failed for line in part.get("trace", "").splitlines() if line[:1].strip()]
-    cause = causes[-1].removeprefix("Caused by: ") if causes else "it gives no reason"
-    if GONE in cause:
-        message = f"{name} stands at an offset that its slot no longer has: events were lost; reconcile afterwards"
-        fix = f'{CURL} -X PUT "{url}/stop" && {CURL} --retry 9 --retry-all-errors -X DELETE "{url}/offsets"'
-        fix = f'{fix} && {CURL} -X PUT "{url}/resume"'
-        yield Finding("connector-offset-gone", ERROR, place, 0, message, fix)
-    else:
-        states = ", ".join(part["state"] for part in failed) or "without a task"
-        message = f"{name} is {states}: {cause[:LONGEST]}"
-        fix = f'{CURL} -X POST "{url}/restart?includeTasks=true&onlyFailed=true"'
-        yield Finding("connector-failed", ERROR, place, 0, message, fix)
-
-
-def missing(wanted: Block) -> Iterator[Finding]:
-    """A connector that a file describes is registered."""
-    name, data = name_of(wanted), f"-H 'Content-Type: application/json' --data @{wanted.file}"
-    put = f"{CURL} -X PUT {data} $CONNECT_URL/connectors/{name}/config"
-    fix = "python -m connect register" if (Path(wanted.file).parent / "register.py").exists() else put
-    message = f"{name} is in {wanted.file} and not in Connect: nothing of its outbox is published"
-    yield Finding("connector-missing", ERROR, f"connect/{name}", 0, message, fix)
-
-
-def name_of(connector: Block) -> str:
-    """A connector's name, or else that of its file."""
-    return connector.name or Path(connector.file).stem

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from ops.check.connector.ddl import Grant
+from ops.check.connector.granted import Grant
 from ops.check.connector.outbox import Outbox
 from ops.check.connector.surroundings import qualified
 from ops.check.finding import Finding, Severity

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import psycopg
 
 from ops.check.finding import Finding, Severity
-from ops.check.live.database import HBA, Database
+from ops.check.live.database import Database
 from ops.check.live.unseen import not_looked_at
+
+HBA = "select line_number, type, database, user_name, auth_method from pg_hba_file_rules where error is null"
 
 
 def logins(database: Database, reader: str) -> Iterator[Finding]:
