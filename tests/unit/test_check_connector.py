@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ops.check.connector.lint import is_outbox, judge, lint
 from ops.check.connector.outbox import Outbox
@@ -226,9 +228,14 @@ def test_a_shared_slot_is_found() -> None:
 
 @pytest.mark.parametrize(
     ("version", "standbys", "failover", "rule"),
-    [(16, True, "true", "failover-unsupported"), (17, True, "false", "failover-off"), (17, True, "true", ""),
-     (17, False, "false", ""), (16, True, "false", "")],
-)  # fmt: skip
+    [
+        (16, True, "true", "failover-unsupported"),
+        (17, True, "false", "failover-off"),
+        (17, True, "true", ""),
+        (17, False, "false", ""),
+        (16, True, "false", ""),
+    ],
+)
 def test_failover_is_asked_for_where_the_server_has_it(version: int, standbys: bool, failover: str, rule: str) -> None:
     """A standby needs slot.failover from version 17 on, and before that there is none."""
     around = Surroundings(worker=worker({}), server_version=version, standbys=standbys)
@@ -253,6 +260,53 @@ def test_other_connectors_are_left_alone() -> None:
     other = read_json("other.json", json.dumps({"connector.class": "org.example.FileSource", "file": "x"}))[0]
     assert not is_outbox(Outbox(other, Surroundings()))
     assert lint([other], []) == []
+
+
+KEYS = sorted(
+    {
+        *OURS,
+        *PREDICATE,
+        "predicates.p.pattern",
+        "transforms",
+        "producer.override.max.request.size",
+        "skipped.operations",
+    }
+)
+WORDS = [
+    "create table ",
+    "outbox",
+    " (",
+    ")",
+    ",",
+    "id uuid",
+    " not null",
+    " check (length(id) < ",
+    "9" * 30,
+    "alter table ",
+    "create publication p for table ",
+    "grant ",
+    "select (",
+    " on ",
+    " to ",
+    "'",
+    ";",
+    "--",
+    "\n",
+    "{x}",
+    "(?<a>",
+    "${b}",
+]
+
+
+@given(
+    st.dictionaries(st.sampled_from(KEYS), st.one_of(st.text(max_size=20), st.sampled_from([*WORDS, *OURS.values()]))),
+    st.lists(st.sampled_from(WORDS), max_size=60).map("".join),
+)
+@settings(max_examples=60, derandomize=True, deadline=None)
+def test_no_text_makes_the_rules_fail(changed: dict[str, str], sql: str) -> None:
+    """Whatever stands in a connector or in the SQL beside it, the rules say what they find, and end."""
+    found = lint([connector({**changed}), worker({"producer.max.request.size": sql}), *topics(sql)], [OUTBOX_SQL, sql])
+    assert all(finding.message and finding.fix for finding in found)
 
 
 def test_every_rule_has_a_case() -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from ops.check.connector.patterns import number
 from ops.check.connector.surroundings import Column, Publication, Table, qualified
 
 LONGEST = 20_000  # characters of one table; what has no end must not hold up the rest
@@ -59,7 +60,7 @@ def make_table(name: str, definitions: list[str]) -> Table:
 def limits(checks: str, columns: Iterable[str]) -> dict[str, int]:
     """The most bytes that the CHECKs allow, for each column that one limits."""
     found = {column: re.search(LIMIT.format(re.escape(column)), checks) for column in columns}
-    return {column: int(limit[2]) - (limit[1] == "<") for column, limit in found.items() if limit}
+    return {column: number(limit[2]) - (limit[1] == "<") for column, limit in found.items() if limit}
 
 
 def publications(texts: Iterable[str]) -> dict[str, Publication]:

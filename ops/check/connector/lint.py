@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from ops.check.connector import columns, converters, guarantees, headers, heartbeat, routing, secrets, sizes, values
 from ops.check.connector.ddl import publications, tables
 from ops.check.connector.outbox import POSTGRES, Outbox
+from ops.check.connector.patterns import number
 from ops.check.connector.sql import sql_of
 from ops.check.connector.surroundings import Surroundings
 from ops.check.finding import Finding, Severity
@@ -30,7 +31,7 @@ def lint(blocks: Sequence[Block], sql: Iterable[str]) -> list[Finding]:
     """The findings of all outbox connectors, with the SQL of the migrations that build their databases."""
     texts = list(sql)
     known, published = tables(texts), publications(texts)
-    sized = {b.name: int(size) for b in blocks if b.kind == "topic" and (size := b.known("max.message.bytes"))}
+    sized = {b.name: size for b in blocks if b.kind == "topic" and (size := number(b.known("max.message.bytes")))}
     found = []
     outboxes = []
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Lists of names and Java patterns, as Connect reads them."""
+"""Lists of names, numbers and Java patterns, as Connect reads them."""
 
 import re
 
@@ -12,5 +12,10 @@ def matches(pattern: str, text: str) -> bool:
     """Whether a Java pattern matches all of a text; one that Python cannot read matches nothing."""
     try:
         return re.fullmatch(pattern, text) is not None
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         return False
+
+
+def number(text: str | None, default: int = 0) -> int:
+    """A number, or the default where there is none to be read."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 20 else default

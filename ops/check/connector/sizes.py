@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ops.check.connector.outbox import Outbox
+from ops.check.connector.patterns import number
 from ops.check.finding import Finding, Severity
 
 REQUEST = 1_048_576  # max.request.size of the Java producer
@@ -14,9 +15,8 @@ def sizes(outbox: Outbox) -> Iterator[Finding]:
     """The payload's CHECK is below the producer's limit, and that below the topic's."""
     name = outbox.router("table.field.event.payload", "payload") or ""
     limit = outbox.table.limits.get(name) if outbox.table else None
-    request = int(
-        outbox.value("producer.override.max.request.size") or outbox.worker("producer.max.request.size") or REQUEST
-    )
+    of_worker = number(outbox.worker("producer.max.request.size"), REQUEST)
+    request = number(outbox.value("producer.override.max.request.size"), of_worker)
     if outbox.table and name in outbox.table.columns and limit is None:
         message = f"{outbox.table.name}.{name} has no limit: one above {request} bytes stops the connector for good"
         text = f"{name}::text" if outbox.table.columns[name].type != "bytea" else name
