@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ops.check.connector.ddl import publications, tables
+from ops.check.connector.granted import grants
 from ops.check.connector.lint import is_outbox, judge, lint
 from ops.check.connector.outbox import Outbox
 from ops.check.connector.surroundings import Surroundings, Table
@@ -260,6 +262,32 @@ def test_other_connectors_are_left_alone() -> None:
     other = read_json("other.json", json.dumps({"connector.class": "org.example.FileSource", "file": "x"}))[0]
     assert not is_outbox(Outbox(other, Surroundings()))
     assert lint([other], []) == []
+
+
+def test_grants_are_read_from_migrations() -> None:
+    """Privileges, columns and roles as they are written; a placeholder is nobody that we know."""
+    sql = """
+        grant select, insert on table outbox, other to app, "x";  -- grant delete on outbox to app
+        GRANT update (a, b) ON t TO app; grant all on t to admin; grant select on t to {writer};
+        op.execute("grant connect on database d to cdc")
+    """
+    found = [tuple(grant) for grant in grants([sql])]
+    assert found[:4] == [
+        ("select", "", "outbox", "app"), ("select", "", "other", "app"),
+        ("insert", "", "outbox", "app"), ("insert", "", "other", "app"),
+    ]  # fmt: skip
+    assert found[4:6] == [("update", "a", "t", "app"), ("update", "b", "t", "app")]
+    assert [one[0] for one in found if one[3] == "admin"] == ["select", "insert", "update", "delete"]
+    assert found[-1] == ("connect", "", "database d", "cdc")
+    assert {one[3] for one in found} == {"app", "admin", "cdc"}
+
+
+def test_what_is_created_in_two_ways_is_not_judged() -> None:
+    """A table or a publication that two migrations make differently is neither of the two."""
+    other = "create table outbox (id uuid); create publication outbox for table outbox;"
+    assert tables([OUTBOX_SQL]).keys() == {"public.outbox", "public.heartbeat"}
+    assert tables([OUTBOX_SQL, other]).keys() == {"public.heartbeat"}
+    assert publications([OUTBOX_SQL, other]) == {}
 
 
 KEYS = sorted(

@@ -64,16 +64,19 @@ def limits(checks: str, columns: Iterable[str]) -> dict[str, int]:
 
 
 def publications(texts: Iterable[str]) -> dict[str, Publication]:
-    """Every publication that is created; where two differ, what both publish."""
+    """Every publication that is created; one that is created in two ways is left out."""
     found: dict[str, Publication] = {}
+    differ = set()
     for text in texts:
         for match in PUBLICATION.finditer(without_comments(text)):
             named = re.sub(r"(?i)^table\s+", "", match[2])
             whole = re.match(r"(?i)all\s+tables", named)
             names = None if whole else frozenset(qualified(name.removeprefix("only ")) for name in named.split(","))
             kinds = {"operations": frozenset(re.split(r"\s*,\s*", match[3].strip().lower()))} if match[3] else {}
-            found[match[1].strip('"')] = Publication(names, **kinds)
-    return found
+            name, one = match[1].strip('"'), Publication(names, **kinds)
+            if found.setdefault(name, one) != one:
+                differ.add(name)
+    return {name: one for name, one in found.items() if name not in differ}
 
 
 def inside(text: str, start: int) -> str:

@@ -31,7 +31,9 @@ def lint(blocks: Sequence[Block], sql: Iterable[str]) -> list[Finding]:
     """The findings of all outbox connectors, with the SQL of the migrations that build their databases."""
     texts = list(sql)
     known, published = tables(texts), publications(texts)
-    sized = {b.name: size for b in blocks if b.kind == "topic" and (size := number(b.known("max.message.bytes")))}
+    allowed = next((number(b.known("message.max.bytes")) for b in blocks if b.kind == "broker"), 0)
+    sized = {b.name: number(b.known("max.message.bytes"), allowed) for b in blocks if b.kind == "topic"}
+    sized = {name: size for name, size in sized.items() if size}
     found = []
     outboxes = []
     for block in blocks:
