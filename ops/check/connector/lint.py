@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from ops.check.connector import columns, converters, guarantees, headers, heartbeat, routing, secrets, sizes, values
 from ops.check.connector.ddl import publications, tables
 from ops.check.connector.outbox import POSTGRES, Outbox
 from ops.check.connector.patterns import number
-from ops.check.connector.sql import sql_of
 from ops.check.connector.surroundings import Surroundings
 from ops.check.finding import Finding, Severity
 from ops.check.reading.block import Block
@@ -18,13 +17,6 @@ RULES = (
     *(heartbeat.heartbeat, columns.columns, headers.constant_headers, converters.converters, sizes.sizes),
     *(secrets.secrets, values.wrong_values, *guarantees.RULES),
 )
-
-
-def lint_files(blocks: Sequence[Block], files: Iterable[Path]) -> list[Finding]:
-    """The same for files; their SQL is only looked for where there is an outbox connector."""
-    if not any(is_outbox(Outbox(block, Surroundings())) for block in blocks):
-        return []
-    return lint(blocks, sql_of(files))
 
 
 def lint(blocks: Sequence[Block], sql: Iterable[str]) -> list[Finding]:

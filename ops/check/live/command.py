@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ops.check.audit import look as read
-from ops.check.connector.sql import sql_of
 from ops.check.finding import Finding, Severity
 from ops.check.live.unseen import cannot_look
 from ops.check.reading.block import Block
@@ -27,7 +26,7 @@ def look(environment: Mapping[str, str], blocks: Sequence[Block] = (), sql: Iter
 def main(arguments: Sequence[str]) -> int:
     """Print the findings; 0 if there is nothing above a note, 1 if there is, 2 if a part could not be looked at."""
     files_read = read(files(map(Path, arguments)), [])
-    found = look(os.environ, files_read.blocks, sql_of(map(Path, files_read.files)))
+    found = look(os.environ, files_read.blocks, files_read.sql)
     for one in found:
         print(f"{one.severity.name.lower():<8}{one.file}: {one.id}: {one.message}\n{'':8}fix: {one.fix}")
     print(f"{len(found)} findings", file=sys.stderr)
