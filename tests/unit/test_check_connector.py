@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ops.check.audit import audit, look
 from ops.check.connector.ddl import publications, tables
 from ops.check.connector.granted import grants
 from ops.check.connector.lint import is_outbox, judge, lint
@@ -18,6 +19,7 @@ from ops.check.connector.values import RULES
 from ops.check.finding import Finding
 from ops.check.reading.block import Block, Setting
 from ops.check.reading.connect_json import read_json
+from ops.check.walk import files
 from ops.settings import ROOT
 
 Changes = dict[str, str | None]
@@ -344,3 +346,12 @@ def test_every_rule_has_a_case() -> None:
     text = Path(__file__).read_text()
     assert {one for one in written if text.count(f'"{one}"') < 1 + (one == "key-quoted")} == set()
     assert len(written) > 40
+
+
+def test_the_audit_asks_the_rules(tmp_path: Path) -> None:
+    """`pipeline check` holds a connector in a folder against the SQL beside it."""
+    (tmp_path / "connector.json").write_text(json.dumps(OURS | {"slot.name": None, "snapshot.mode": "initial"}))
+    (tmp_path / "tables.sql").write_text("create table outbox (id uuid);")
+    found = audit(look(files([tmp_path]), []), {}).findings
+    wanted = {"snapshot-mode", "slot-name-default", "router-column-missing"}
+    assert wanted <= {one.id for one in found if one.file == str(tmp_path / "connector.json")}
