@@ -215,6 +215,14 @@ def test_a_topic_smaller_than_the_payload_is_found() -> None:
     assert "fulfillment.events" in found[0].message
 
 
+def test_a_topic_without_a_size_takes_what_its_broker_takes() -> None:
+    """Where the topic says nothing, the broker's limit counts."""
+    broker = Block("t", 1, "broker", settings={"message.max.bytes": Setting("1000", 1)})
+    topic = Block("t", 1, "topic", name="fulfillment.events")
+    assert ids(lint([connector({}), worker({}), broker, topic], [OUTBOX_SQL])) == ["size-above-topic"]
+    assert lint([connector({}), worker({}), topic], [OUTBOX_SQL]) == []
+
+
 def test_publication_and_tables_that_are_left_out_are_found() -> None:
     """Without a publication's name the default is judged, and without a table list the whole database is."""
     found = lint([connector({"publication.name": None, "table.include.list": None}), worker({})], [OUTBOX_SQL])
@@ -350,8 +358,10 @@ def test_every_rule_has_a_case() -> None:
 
 def test_the_audit_asks_the_rules(tmp_path: Path) -> None:
     """`pipeline check` holds a connector in a folder against the SQL beside it."""
-    (tmp_path / "connector.json").write_text(json.dumps(OURS | {"slot.name": None, "snapshot.mode": "initial"}))
+    (tmp_path / "connector.json").write_text(
+        json.dumps(OURS | {"slot.drop.on.stop": "true", "snapshot.mode": "initial"})
+    )
     (tmp_path / "tables.sql").write_text("create table outbox (id uuid);")
     found = audit(look(files([tmp_path]), []), {}).findings
-    wanted = {"snapshot-mode", "slot-name-default", "router-column-missing"}
+    wanted = {"snapshot-mode", "slot-drop-on-stop", "router-column-missing"}
     assert wanted <= {one.id for one in found if one.file == str(tmp_path / "connector.json")}

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePath
 
 from ops.check.connector import columns, converters, guarantees, headers, heartbeat, routing, secrets, sizes, values
 from ops.check.connector.ddl import publications, tables
@@ -10,6 +9,7 @@ from ops.check.connector.outbox import POSTGRES, Outbox
 from ops.check.connector.patterns import number
 from ops.check.connector.surroundings import Surroundings
 from ops.check.finding import Finding, Severity
+from ops.check.nearest import nearest
 from ops.check.reading.block import Block
 
 RULES = (
@@ -23,18 +23,22 @@ def lint(blocks: Sequence[Block], sql: Iterable[str]) -> list[Finding]:
     """The findings of all outbox connectors, with the SQL of the migrations that build their databases."""
     texts = list(sql)
     known, published = tables(texts), publications(texts)
-    allowed = next((number(b.known("message.max.bytes")) for b in blocks if b.kind == "broker"), 0)
-    sized = {b.name: number(b.known("max.message.bytes"), allowed) for b in blocks if b.kind == "topic"}
-    sized = {name: size for name, size in sized.items() if size}
+    sized = {b.name: size for b in blocks if b.kind == "topic" and (size := largest(b, blocks))}
     found = []
     outboxes = []
     for block in blocks:
-        around = Surroundings(known, published, worker_of(block, blocks), sized)
+        around = Surroundings(known, published, nearest(blocks, "worker", block.file), sized)
         outbox = Outbox(block, around)
         if is_outbox(outbox):
             outboxes.append(outbox)
             found += judge(outbox)
     return [*found, *shared_slots(outboxes)]
+
+
+def largest(topic: Block, blocks: Sequence[Block]) -> int:
+    """The largest record that a topic takes, by itself or by its broker; 0 where neither says it."""
+    broker = nearest(blocks, "broker", topic.file)
+    return number(topic.known("max.message.bytes"), number(broker.known("message.max.bytes")) if broker else 0)
 
 
 def is_outbox(outbox: Outbox) -> bool:
@@ -45,14 +49,6 @@ def is_outbox(outbox: Outbox) -> bool:
 def judge(outbox: Outbox) -> list[Finding]:
     """What all rules say about one connector."""
     return [finding for rule in RULES for finding in rule(outbox)]
-
-
-def worker_of(block: Block, blocks: Iterable[Block]) -> Block | None:
-    """The worker in the same folder, or else the only one there is."""
-    workers = [one for one in blocks if one.kind == "worker"]
-    beside = [one for one in workers if PurePath(one.file).parent == PurePath(block.file).parent]
-    chosen = beside or workers
-    return chosen[0] if len(chosen) == 1 else None
 
 
 def shared_slots(outboxes: Sequence[Outbox]) -> Iterator[Finding]:
