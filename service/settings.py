@@ -1,10 +1,12 @@
 """Every setting of the service, with its default and the reason for the number."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings
+
+OFFSET_COMMIT_SECONDS = 60  # librdkafka's socket.timeout.ms, for one request
 
 
 class Settings(BaseSettings):
@@ -18,7 +20,7 @@ class Settings(BaseSettings):
     order_topic: str = "order.events"
     group_id: str = "fulfillment"
     session_timeout_ms: int = 10_000  # a killed worker's partitions move after this long
-    max_poll_interval_ms: int = 300_000  # far above the worst batch: see handler.py for its parts
+    max_poll_interval_ms: int = 300_000  # twice the slowest batch, or more: see worst_batch_seconds
     prefetch_kib: int = 4096  # for each partition; bounds memory when records are large
 
     subscriber: str = "fulfillment"  # whose tracking this is: another subscriber handles each message too
@@ -36,6 +38,29 @@ class Settings(BaseSettings):
     service_port: int = 8080
     poll_recent_seconds: float = 15  # /readyz: a loop that has not polled for this long is stuck
     log_level: str = "info"  # debug also tells every message
+
+    @property
+    def worst_batch_seconds(self) -> float:
+        """The longest without a poll: each step once, as slow as it may be; in an outage the consumer polls on.
+
+        A connection and five statements (write and known, for the batch and for its conflicts; mark), a POST that
+        connects and answers in its whole timeout each, and one request to commit the offsets.
+        """
+        database, post = 6 * self.database_timeout_seconds, 2 * self.audit_timeout_seconds
+        return self.batch_window_ms / 1000 + database + post + OFFSET_COMMIT_SECONDS
+
+    @model_validator(mode="after")
+    def _a_batch_fits_between_two_polls(self) -> Self:
+        """With as much again for a batch that is halved; otherwise the group would give our partitions away."""
+        if self.max_poll_interval_ms < 2000 * self.worst_batch_seconds:
+            raise ValueError(
+                f"MAX_POLL_INTERVAL_MS={self.max_poll_interval_ms} is less than twice the slowest batch, "
+                f"{2000 * self.worst_batch_seconds:.0f}: BATCH_WINDOW_MS={self.batch_window_ms} "
+                f"+ 6 x DATABASE_TIMEOUT_SECONDS={self.database_timeout_seconds:g} + 2 x "
+                f"AUDIT_TIMEOUT_SECONDS={self.audit_timeout_seconds:g} + {OFFSET_COMMIT_SECONDS} s to commit offsets. "
+                "Raise the first, or lower a timeout"
+            )
+        return self
 
     def kafka(self) -> dict[str, str | int | bool]:
         """The client's settings; each differs from its default for the reason beside it."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ops.check.checks import CHECKS
 from ops.check.clients.client import Version
+from ops.check.connector.lint import lint
 from ops.check.finding import Finding
 from ops.check.ignores import Ignore, apply, complaints, inline, left_out
 from ops.check.judgement import Judgement
@@ -71,7 +72,8 @@ def look(files: Iterable[tuple[Path, bool]], ignores: Sequence[Ignore]) -> Looke
 def audit(looked: Looked, versions: Mapping[str, Version], more: Sequence[Finding] = ()) -> Audit:
     """Judge what was read; `more` are findings that others made."""
     producers = list(judgements(looked.blocks, versions))
-    rest = [*looked.findings, *(found for check in CHECKS for found in check(looked.blocks)), *more]
+    found_by_checks = (found for check in CHECKS for found in check(looked.blocks))
+    rest = [*looked.findings, *found_by_checks, *lint(looked.blocks, looked.sql), *more]
     every = [found for producer in producers for found in producer.findings] + rest
     ignored = apply(every, looked.ignores)
     kept = [found for found in rest if found not in ignored]

@@ -9,4 +9,4 @@ from ops.check.together import together
 from ops.check.topics import topics
 
 Check = Callable[[Sequence[Block]], Iterable[Finding]]  # each picks by `kind` and `client` what it knows about
-CHECKS: list[Check] = [consumers, topics, together]  # the connector linter goes here
+CHECKS: list[Check] = [consumers, topics, together]
