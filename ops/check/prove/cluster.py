@@ -35,13 +35,10 @@ def look(bootstrap: str, topic: str, newest: int, *, as_json: bool) -> int:
 
 def is_compacted(bootstrap: str, topic: str) -> bool:
     """Whether old records are taken out from between others; who may not ask takes it that they are not."""
-    topics = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})  # must live until the answer is there
+    asked = ConfigResource(ConfigResource.Type.TOPIC, topic)
     try:
-        found = (
-            AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-            .describe_configs([topics])[topics]
-            .result(SECONDS)
-        )
+        found = admin.describe_configs([asked])[asked].result(SECONDS)
     except KafkaException:
         return False
     return "compact" in str(found["cleanup.policy"].value)

@@ -21,7 +21,8 @@ def send(stack: Stack, job: Job) -> int:
     lines = {**job.settings, **BACK_OFF, **sizes, "bootstrap.servers": job.bootstrap}
     file, said = stack.settings.run_dir / "producer.properties", list[str]()
     file.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
-    command = java(stack.settings, "-Xmx512m", str(PROGRAM), str(file), job.topic, str(job.messages), str(PARTITIONS))
+    options = stack.settings.kafka_java_options
+    command = java(stack.settings, options, str(PROGRAM), str(file), job.topic, str(job.messages), str(PARTITIONS))
     stack.supervisor.pass_through("java", command, stack.env(), said.append, lambda _: None)
     word, _, rest = (said or [""])[-1].partition(" ")
     if word != "failed":
