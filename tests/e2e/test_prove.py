@@ -12,9 +12,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from ops.check.prove.cluster import look
+from ops.check.prove.cluster import is_compacted, look
 from ops.check.prove.command import CLIENTS, prove, run
-from ops.check.prove.config import Job, control
+from ops.check.prove.config import Job, control, read
 from ops.check.prove.place import own_stack
 from ops.check.prove.proxy import EVERY, HOST
 from ops.check.prove.verdict import judge
@@ -69,9 +69,9 @@ def test_settings_that_are_not_idempotent_are_refuted(capsys: pytest.CaptureFixt
 
 def test_a_proof_in_which_nothing_was_lost_says_that_it_proved_nothing() -> None:
     """Behind a proxy that lets all pass the control is as clean as the rest, and that is no proof."""
-    python = CLIENTS["python"]
+    python, settings = CLIENTS["python"], read("python", CLIENTS["python"].files)
     with own_stack(Settings(), silently, python.parts) as (stack, proxy):
-        both = zip((python.defaults, control(python.defaults)), python.topics, strict=True)
+        both = zip((settings, control(settings)), python.topics, strict=True)
         jobs = [Job(f"{HOST}:{proxy.port}", settings, topic, 500, 10) for settings, topic in both]
         arms = [run(stack, proxy, python.send, job, lost_acks=0) for job in jobs]
     code, verdict = judge(arms[0], arms[1], lost_acks=0)
@@ -136,6 +136,8 @@ def test_the_bytes_of_a_topic_tell_who_writes_without_idempotence(
         code = look(servers, topic, 1_000, as_json=True)
         return code, json.loads(capsys.readouterr().out)
 
+    assert is_compacted(servers, "connect-configs")
+    assert not is_compacted(servers, topic)
     assert looked() == (2, {"topic": topic, "verdict": f"nothing to look at: {topic} is empty", "writers": []})
     write(servers, topic, {"enable.idempotence": True, "compression.type": "zstd"})
     write(servers, topic, {"transactional.id": topic})

@@ -70,30 +70,70 @@ def test_the_table_has_both_runs_side_by_side() -> None:
     assert ["answers", "lost", "3", "3"] in shown
 
 
-def test_the_settings_that_bear_are_taken_from_where_frameworks_keep_them(tmp_path: Path) -> None:
-    """Bare, of a worker and of a connector; addresses, sizes and other clients' settings stay behind."""
-    worker, connector = tmp_path / "worker.properties", tmp_path / "connector.properties"
-    worker.write_text("# why\nbootstrap.servers=x:1\nproducer.acks=1\nproducer.linger.ms=5\nconsumer.retries=3\n")
-    connector.write_text("producer.override.acks = all\nretries=7\n")
-    assert read([worker, connector]) == {"acks": "all", "retries": "7"}
+def write(folder: Path, name: str, text: str) -> Path:
+    """A file of the user's."""
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_only_the_settings_that_bear_are_taken(tmp_path: Path) -> None:
+    """From a Java file and from a Python source; addresses, sizes and serializers stay behind."""
+    java = write(tmp_path, "producer.properties", "bootstrap.servers=x:1\nacks=all\nlinger.ms=5\nretries=7\n")
+    python = write(tmp_path, "app.py", "from confluent_kafka import Producer\nProducer({'acks': 1, 'linger.ms': 5})\n")
+    assert read("java", [java]) == read("python", [java]) == {"acks": "all", "retries": "7"}
+    assert read("python", [python]) == {"acks": "1"}
+
+
+def test_of_connect_the_producers_settings_are_taken(tmp_path: Path) -> None:
+    """A worker's, then a connector's overrides; one that says nothing is proved with Connect's own defaults."""
+    worker = "bootstrap.servers=x:1\nkey.converter=K\nrequest.timeout.ms=5\nproducer.acks=1\nproducer.retries=3\n"
+    both = [
+        write(tmp_path, "connector.json", '{"connector.class": "C", "producer.override.acks": "all"}'),
+        write(tmp_path, "worker.properties", worker),
+    ]
+    assert read("connect", both) == {"acks": "all", "retries": "3"}
+    assert read("connect", both[1:]) == {"acks": "1", "retries": "3"}
+    assert read("connect", [write(tmp_path, "silent.properties", "bootstrap.servers=x:1\nkey.converter=K\n")]) == {}
 
 
 def test_the_control_is_the_same_without_idempotence(tmp_path: Path) -> None:
     """Said aloud, since Java has it by default; a transactional id is taken for the idempotence that it implies."""
-    file = tmp_path / "producer.properties"
-    file.write_text("acks=all\ntransactional.id=orders\nenable.gapless.guarantee=true\n")
-    assert read([file]) == {"acks": "all", "enable.gapless.guarantee": "true", "enable.idempotence": "true"}
-    assert control(read([file])) == {"acks": "all", "enable.idempotence": "false"}
+    file = write(
+        tmp_path, "p.properties", "bootstrap.servers=x\ntransactional.id=orders\nenable.gapless.guarantee=true\n"
+    )
+    settings = read("python", [file])
+    assert settings == {"enable.gapless.guarantee": "true", "enable.idempotence": "true"}
+    assert control(settings) == {"enable.idempotence": "false"}
 
 
-def test_a_file_without_a_producers_settings_is_refused(tmp_path: Path) -> None:
-    """Rather than proving defaults that nobody asked for; a file that cannot be read is named too."""
-    file = tmp_path / "consumer.properties"
-    file.write_text("group.id=x\n")
-    with pytest.raises(StackError, match=r"consumer\.properties: no setting of a producer"):
-        read([file])
-    with pytest.raises(StackError, match="absent cannot be read"):
-        read([tmp_path / "absent"])
+@pytest.mark.parametrize(
+    ("client", "name", "text", "told"),
+    [
+        ("java", "c.properties", "bootstrap.servers=x\ngroup.id=g\n", "found were 0"),
+        ("java", "two.py", "from confluent_kafka import Producer\nProducer({'acks': 1})\n", "one java producer"),
+        ("python", "two.py", "from confluent_kafka import Producer\nProducer({'acks': 1})\nProducer({})\n", "two.py:3"),
+        (
+            "python",
+            "env.py",
+            "import os\nfrom confluent_kafka import Producer\nProducer({'acks': os.environ['A']})\n",
+            "acks",
+        ),
+        (
+            "python",
+            "more.py",
+            "from confluent_kafka import Producer\nProducer({**load()})\n",
+            "more settings come from",
+        ),
+        ("connect", "p.properties", "bootstrap.servers=x\nacks=all\n", "no Connect worker"),
+        ("java", "broken.json", '{"connector.class": ', "cannot read .*broken.json at line 1"),
+    ],
+)
+def test_a_file_that_does_not_say_it_all_is_refused(
+    tmp_path: Path, client: str, name: str, text: str, told: str
+) -> None:
+    """Rather than proving settings that nobody has: none, several, from elsewhere, of another kind, broken."""
+    with pytest.raises(StackError, match=told):
+        read(client, [write(tmp_path, name, text)])
 
 
 def test_a_topic_is_judged_by_its_batches() -> None:

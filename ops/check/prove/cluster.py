@@ -13,7 +13,7 @@ from ops.check.prove.table import table
 from ops.progress import step
 from ops.stack.supervisor import StackError
 
-SHOWN = 30
+SHOWN = 30  # rows: about a screen
 Seen = list[tuple[int, tuple[int, int], Writer]]  # partition, producer id and epoch, what it wrote there
 
 
@@ -54,7 +54,7 @@ def judge(topic: str, seen: Seen, *, lawful: bool) -> tuple[int, str]:
     if nobody:
         return (
             1,
-            f"NOT idempotent: {nobody:,} of {batches:,} batches carry no producer id: a retry of them is a duplicate",
+            f"NOT idempotent: {nobody:,} of {batches:,} batches carry no producer id, a retry would be a duplicate",
         )
     if gaps and not lawful:
         return 1, f"{len(gaps):,} gaps in the sequence: {'; '.join(gaps[:3])}{' …' * (len(gaps) > 3)}"

@@ -16,7 +16,7 @@ from ops.check.prove.place import own_stack
 from ops.check.prove.proxy import EVERY, HOST, Proxy, Tally
 from ops.check.prove.verdict import Arm, judge, lines
 from ops.progress import step
-from ops.settings import Settings
+from ops.settings import ROOT, Settings
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError
 
@@ -28,15 +28,15 @@ class Client(NamedTuple):
     """What a proof must know of a client."""
 
     send: Callable[[Stack, Job], int]  # and wait for all; returns how many the client gave up
-    defaults: Mapping[str, str]  # where the user names no file
+    files: Sequence[Path] = ()  # this project's own, where the user names none
     parts: Sequence[str] = ("kafka",)
     topics: tuple[str, str] = TOPICS
 
 
 CLIENTS = {
-    "python": Client(confluent.send, confluent.DEFAULTS),
-    "java": Client(java.send, {}),
-    "connect": Client(debezium.send, debezium.DEFAULTS, ("postgres", "kafka"), debezium.TOPICS),
+    "python": Client(confluent.send, [ROOT / "ops" / "produce.py"]),
+    "java": Client(java.send),
+    "connect": Client(debezium.send, [ROOT / "connect" / "worker.properties"], ("postgres", "kafka"), debezium.TOPICS),
 }
 
 
@@ -47,7 +47,8 @@ def prove(client: str, messages: int, lost_acks: int, files: Sequence[Path], *, 
     if messages < lost_acks * ANSWERS:
         raise StackError(f"{lost_acks:,} lost acknowledgements need {lost_acks * ANSWERS:,} messages or more")
     chosen = CLIENTS[client]
-    settings = config.read(files) if files else chosen.defaults
+    named = files or chosen.files
+    settings = config.read(client, named) if named else {}
     with own_stack(Settings(), step, chosen.parts) as (stack, proxy):
         jobs = [
             Job(f"{HOST}:{proxy.port}", arm, topic, messages, messages // (lost_acks * ANSWERS))

@@ -11,7 +11,6 @@ from ops.check.prove.place import make_topic
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError
 
-DEFAULTS = {"enable.idempotence": "true", "acks": "all"}  # as ops/produce.py has it: the client's own is off
 IN_FLIGHT = 5  # requests; without idempotence librdkafka would have a million, and each cut send all of them again
 
 

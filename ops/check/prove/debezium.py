@@ -3,17 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import requests
+
 from ops.bench.place import administer
-from ops.check.prove.config import BACK_OFF, Job, read
+from ops.check.prove.config import BACK_OFF, Job
 from ops.check.prove.count import LANES
-from ops.settings import ROOT, Settings
+from ops.settings import Settings
 from ops.stack import broker, part
 from ops.stack.jars import Run
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError, until
 
 TOPICS = ("fulfillment.events", "rejection.events")
-DEFAULTS = read([ROOT / "connect" / "worker.properties"])
 PARTITIONS = 3  # of these topics: one request holds a batch for each
 BATCH, RECORD = 61, 400  # bytes: the header, and an event with its headers
 SECONDS = 1200  # for all events of one arm
@@ -37,10 +38,19 @@ def send(stack: Stack, job: Job) -> int:
         named = {"type": job.topic.removesuffix(".events"), "lanes": LANES, "messages": job.messages}
         admin.execute(INSERT, named)
         end = admin.execute("select pg_current_wal_insert_lsn()").fetchone()
-        if not until(lambda: admin.execute(READ, end).fetchone() == (True,), SECONDS):
+        if not until(lambda: not failed(stack) and admin.execute(READ, end).fetchone() == (True,), SECONDS):
             raise StackError(f"not all events were published within {SECONDS} s{stack.supervisor.tail('connect')}")
     stack.stop("connect")
     return 0
+
+
+def failed(stack: Stack) -> bool:
+    """Never true: a task that has failed publishes nothing more, and its reason is told."""
+    answer = requests.get(f"{stack.env()['CONNECT_URL']}/connectors/fulfillment-outbox/status", timeout=10)
+    for task in answer.json().get("tasks", []):
+        if task["state"] == "FAILED":
+            raise StackError(f"the connector's task has failed: {task['trace'][:500]}")
+    return False
 
 
 def configure(settings: Settings, run: Run, producer: Mapping[str, str]) -> None:

@@ -12,8 +12,8 @@ from ops.check.prove.batches import Batch, Writer, batches
 from ops.check.prove.proxy import frames
 from ops.stack.supervisor import StackError
 
-FETCH, VERSION = 1, 10  # the oldest version in which a broker hands out zstd
-AT_ONCE = 4 * 1024 * 1024
+FETCH, VERSION = 1, 10  # brokers before 4.0 give topics with compression.type=zstd to no older version
+AT_ONCE = 4 * 1024 * 1024  # bytes; a larger batch comes whole all the same
 SECONDS = 10  # for one answer
 PLAIN = (
     "brokers since Kafka 2.1 are read as plaintext without a login: for TLS or SASL, "
@@ -39,10 +39,10 @@ def places(bootstrap: str, topic: str, newest: float = inf) -> list[Place]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "prove", "log_level": 0})
     try:
         known = consumer.list_topics(topic, timeout=SECONDS)
-        if not (partitions := known.topics[topic].partitions):
-            raise StackError(f"there is no topic {topic} at {bootstrap}")
+        if error := known.topics[topic].error:
+            raise StackError(f"{topic} at {bootstrap}: {error.str()}")
         found = []
-        for number, partition in sorted(partitions.items()):
+        for number, partition in sorted(known.topics[topic].partitions.items()):
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=SECONDS) or (0, 0)
             leader = known.brokers[partition.leader]
             found.append(Place(leader.host, leader.port, topic, number, int(max(low, high - newest)), high))

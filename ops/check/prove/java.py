@@ -26,5 +26,5 @@ def send(stack: Stack, job: Job) -> int:
     stack.supervisor.pass_through("java", command, stack.env(), said.append, lambda _: None)
     word, _, rest = (said or [""])[-1].partition(" ")
     if word != "failed":
-        raise StackError(f"the Java producer refuses {dict(job.settings)}: {rest}{stack.supervisor.tail('java')}")
+        raise StackError(f"the Java producer refuses {dict(job.settings)}: {rest}")
     return int(rest)

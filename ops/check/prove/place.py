@@ -21,14 +21,14 @@ PORTS = ("postgres_port", "kafka_port", "kafka_controller_port", "connect_port",
 @contextmanager
 def own_stack(settings: Settings, step: Step, parts: Sequence[str]) -> Iterator[tuple[Stack, Proxy]]:
     """A fresh one beside whatever runs, with the proxy before its broker; gone afterwards, logs apart."""
-    ports = free_ports()
-    behind = ports.pop("for_the_proxy")
+    with free_ports() as ports:
+        proxy = Proxy(ports["for_the_proxy"])
     place = {"run_dir": settings.run_dir / "prove", "jars_dir": settings.jars, "attach": False, **ports}
     own = settings.model_copy(update=place)
-    with Proxy(behind) as proxy:
+    with proxy:
         stack = Stack(own, step)
         stack.parts = {name: part for name, part in stack.parts.items() if name in parts}
-        stack.parts["kafka"] = replace(stack.parts["kafka"], prepare=lambda run: listen(own, run, behind, proxy.port))
+        stack.parts["kafka"] = replace(stack.parts["kafka"], prepare=lambda run: listen(own, run, proxy))
         stack.claim()  # stops what a killed proof has left over
         stack.remove_data()
         try:
@@ -38,20 +38,21 @@ def own_stack(settings: Settings, step: Step, parts: Sequence[str]) -> Iterator[
             stack.remove_data()
 
 
-def free_ports() -> dict[str, int]:
-    """Ports that nobody listens on, so that no running stack is in the way."""
+@contextmanager
+def free_ports() -> Iterator[dict[str, int]]:
+    """Ports that nobody listens on, so that no running stack is in the way; nobody gets them in the block."""
     with ExitStack() as held:
         found = [held.enter_context(socket.create_server((HOST, 0))) for _ in PORTS]
-        return {name: server.getsockname()[1] for name, server in zip(PORTS, found, strict=True)}
+        yield {name: server.getsockname()[1] for name, server in zip(PORTS, found, strict=True)}
 
 
-def listen(settings: Settings, run: Run, behind: int, proxy: int) -> None:
+def listen(settings: Settings, run: Run, proxy: Proxy) -> None:
     """One listener more: who comes by it is told that the broker is where the proxy is, and stays with that."""
     broker.prepare(settings, run)
     main, controller = f"PLAINTEXT://{HOST}:{settings.kafka_port}", f"{HOST}:{settings.kafka_controller_port}"
     more = {
-        "listeners": f"{main},CONTROLLER://{controller},PROXIED://{HOST}:{behind}",
-        "advertised.listeners": f"{main},PROXIED://{HOST}:{proxy}",
+        "listeners": f"{main},CONTROLLER://{controller},PROXIED://{HOST}:{proxy.broker_port}",
+        "advertised.listeners": f"{main},PROXIED://{HOST}:{proxy.port}",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED:PLAINTEXT",
     }
     file = settings.run_dir / "broker.properties"

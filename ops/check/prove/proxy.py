@@ -31,7 +31,7 @@ class Tally:
             if self.lost == self.limit or self.answers % EVERY:
                 return False
             self.lost += 1
-            self.say(f"{self.lost} of {self.limit} acknowledgements lost")
+            self.say(f"{self.lost:,} of {self.limit:,} acknowledgements lost")
             return True
 
 
