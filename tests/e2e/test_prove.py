@@ -81,17 +81,8 @@ def test_a_proof_in_which_nothing_was_lost_says_that_it_proved_nothing() -> None
 
 def test_a_proof_that_is_interrupted_leaves_nothing_behind() -> None:
     """Ctrl-C while acknowledgements are being lost: no process, no data, and nothing like a verdict."""
-    command = [
-        sys.executable,
-        "-m",
-        "ops.check.prove",
-        "--prove",
-        "java",
-        "--messages",
-        "200000",
-        "--lost-acks",
-        "2000",
-    ]
+    pipeline = str(Path(sys.executable).with_name("pipeline"))
+    command = [pipeline, "check", "--prove", "java", "--messages", "200000", "--lost-acks", "2000"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as proof:
         until(
             lambda: set(read_state(PROCESSES).processes),

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
 
 from ops.check.prove.batches import NOBODY
-from ops.check.prove.fetch import SECONDS, Written, places
+from ops.check.prove.fetch import SECONDS, Written, places, reader
 from ops.stack.supervisor import StackError
 
 LANES = 12  # numbers that are the same modulo this go to the same partition, whether there are 3 of them or 4
@@ -35,7 +35,7 @@ def numbers(bootstrap: str, topic: str) -> dict[int, list[int]]:
     """All numbers on each partition, in the order of their offsets, as a consumer reads them."""
     parts = {place.partition: place for place in places(bootstrap, topic)}
     found: dict[int, list[int]] = {partition: [] for partition in parts}
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "prove", "enable.partition.eof": True})
+    consumer = reader(bootstrap)
     left = {partition for partition, place in parts.items() if place.end}
     try:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in left])

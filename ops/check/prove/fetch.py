@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 def places(bootstrap: str, topic: str, newest: float = inf) -> list[Place]:
     """Where each partition is, and from which offset to which to read, the newest if so many are there."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "prove", "log_level": 0})
+    consumer = reader(bootstrap)
     try:
         known = consumer.list_topics(topic, timeout=SECONDS)
         if error := known.topics[topic].error:
@@ -51,6 +51,12 @@ def places(bootstrap: str, topic: str, newest: float = inf) -> list[Place]:
     finally:
         consumer.close()
     return found
+
+
+def reader(bootstrap: str) -> Consumer:
+    """One that joins no group and commits nothing: it is told which offsets to read, and tells where they end."""
+    own = {"group.id": "prove", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+    return Consumer({"bootstrap.servers": bootstrap, "enable.partition.eof": True, "log_level": 0, **own})
 
 
 def read(place: Place) -> Iterator[Batch]:
