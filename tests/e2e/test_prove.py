@@ -16,7 +16,8 @@ from ops.check.prove.cluster import is_compacted, look
 from ops.check.prove.command import CLIENTS, prove, run
 from ops.check.prove.config import Job, control, read
 from ops.check.prove.place import own_stack
-from ops.check.prove.proxy import EVERY, HOST
+from ops.check.prove.proxy import HOST
+from ops.check.prove.tally import EVERY
 from ops.check.prove.verdict import judge
 from ops.settings import ROOT, Settings
 from ops.stack.stack import Stack, silently

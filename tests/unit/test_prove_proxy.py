@@ -9,8 +9,11 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from ops.check.prove.batches import Batch
-from ops.check.prove.fetch import Place, read, request
-from ops.check.prove.proxy import EVERY, HOST, PRODUCE, Proxy, Tally, frames
+from ops.check.prove.fetch import read, request
+from ops.check.prove.frames import frames
+from ops.check.prove.partitions import Place
+from ops.check.prove.proxy import HOST, PRODUCE, Proxy
+from ops.check.prove.tally import EVERY, Tally
 from ops.stack.supervisor import StackError
 from tests.unit.test_prove_bytes import batch
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 HEADER = struct.Struct(">qiibIhiqqqhii")
 FRONT, MAGIC = 12, 16  # the length counts what follows itself; where the version of the format stands
 CONTROL = 0x20  # a transaction's own mark: it carries no sequence
-NOBODY = (-1, -1)
+NOBODY = (-1, -1)  # for a producer id and an epoch
 
 
 class Batch(NamedTuple):
@@ -37,6 +37,9 @@ class Writer:
     gaps: list[str] = field(default_factory=list)
 
 
+Written = dict[tuple[int, int], Writer]  # by producer id and epoch
+
+
 def batches(data: bytes) -> Iterator[Batch]:
     """Each whole batch; a last one that was cut off is left to the next fetch."""
     at = 0
@@ -50,16 +53,16 @@ def batches(data: bytes) -> Iterator[Batch]:
         at = end
 
 
-def writers(found: Iterable[Batch]) -> dict[tuple[int, int], Writer]:
+def writers(found: Iterable[Batch]) -> Written:
     """Who wrote a partition, by producer id and epoch; each batch must begin where the one before it ended."""
-    known: dict[tuple[int, int], Writer] = {}
+    known: Written = {}
     for batch in found:
         if not batch.control:
             note(known, batch)
     return known
 
 
-def note(known: dict[tuple[int, int], Writer], batch: Batch) -> None:
+def note(known: Written, batch: Batch) -> None:
     """Add one batch; only with an id, an epoch and a sequence can a broker tell a copy from a new one."""
     idempotent = min(batch.producer_id, batch.epoch, batch.sequence) >= 0
     writer = known.setdefault((batch.producer_id, batch.epoch) if idempotent else NOBODY, Writer(first=batch.first))

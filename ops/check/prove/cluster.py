@@ -8,8 +8,9 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]  # no __all__
 
 from ops.check.prove.batches import NOBODY, Writer, writers
-from ops.check.prove.fetch import SECONDS, places, read
-from ops.check.prove.table import table
+from ops.check.prove.columns import columns
+from ops.check.prove.fetch import read
+from ops.check.prove.partitions import SECONDS, places
 from ops.progress import step
 from ops.stack.supervisor import StackError
 
@@ -74,4 +75,4 @@ def lines(writers: list[dict[str, Any]]) -> list[str]:
     shown = sorted(writers, key=lambda row: row["producer_id"] >= 0)[:SHOWN]
     more = [f"and {len(writers) - SHOWN:,} more: --json has all"] if len(writers) > SHOWN else []
     heads = [[name.replace("_", " ") for name in row] for row in shown[:1]]
-    return [*table([*heads, *([str(cell) for cell in row.values()] for row in shown)]), *more] if shown else []
+    return [*columns([*heads, *([str(cell) for cell in row.values()] for row in shown)]), *more] if shown else []

@@ -10,10 +10,11 @@ from ops.check.prove import config, confluent, debezium, java
 from ops.check.prove.batches import writers
 from ops.check.prove.config import Job
 from ops.check.prove.count import count, numbers
-from ops.check.prove.fetch import places
 from ops.check.prove.fetch import read as batches
+from ops.check.prove.partitions import places
 from ops.check.prove.place import own_stack
-from ops.check.prove.proxy import EVERY, HOST, Proxy, Tally
+from ops.check.prove.proxy import HOST, Proxy
+from ops.check.prove.tally import EVERY, Tally
 from ops.check.prove.verdict import Arm, judge, lines
 from ops.progress import step
 from ops.settings import ROOT, Settings

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from confluent_kafka import TopicPartition
 
-from ops.check.prove.batches import NOBODY
-from ops.check.prove.fetch import SECONDS, Written, places, reader
+from ops.check.prove.batches import NOBODY, Written
+from ops.check.prove.partitions import SECONDS, places, reader
 from ops.stack.supervisor import StackError
 
 LANES = 12  # numbers that are the same modulo this go to the same partition, whether there are 3 of them or 4

@@ -3,36 +3,15 @@
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+from ops.check.prove.frames import frames
+from ops.check.prove.tally import Tally
+
 HOST = "127.0.0.1"
 PRODUCE = 0  # the api key of the only requests whose answers are lost
-EVERY = 10  # nine of ten answers pass: a client that is cut off each time would prove little but patience
-
-
-@dataclass
-class Tally:
-    """How many Produce requests were answered, and how many of these answers were lost; no more than `limit`."""
-
-    limit: int
-    say: Callable[[str], object] = lambda _: None
-    answers: int = 0
-    lost: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def loses(self) -> bool:
-        """Count an answer, and say whether it is one to lose."""
-        with self.lock:
-            self.answers += 1
-            if self.lost == self.limit or self.answers % EVERY:
-                return False
-            self.lost += 1
-            self.say(f"{self.lost:,} of {self.limit:,} acknowledgements lost")
-            return True
 
 
 class Proxy:
@@ -94,16 +73,6 @@ def pass_requests(client: socket.socket, broker: socket.socket, asked: set[int])
         if key == PRODUCE:
             asked.add(correlation)
         broker.sendall(frame)
-
-
-def frames(connection: socket.socket) -> Iterator[bytes]:
-    """Each whole frame, its four bytes of length in front, until the other side hangs up."""
-    with connection.makefile("rb") as stream:
-        while len(length := stream.read(4)) == 4:
-            body = stream.read(int.from_bytes(length))
-            if len(body) < int.from_bytes(length):
-                return
-            yield length + body
 
 
 def cut(*connections: socket.socket) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ops.check.prove.columns import columns
 from ops.check.prove.count import Counts, total
-from ops.check.prove.table import table
 
 LABELS = {"requests": "Produce requests", "lost": "answers lost", "failed": "given up", "seconds": "seconds"}
 WRONG = {
@@ -60,4 +60,4 @@ def lines(arms: Sequence[Arm]) -> list[str]:
     for name, label in LABELS.items():
         cells = [[f"{getattr(arm, name):,.0f}", *("" for _ in arm.partitions)] for arm in arms]
         rows.append([label, *(cell for arm in cells for cell in arm)])
-    return table(rows)
+    return columns(rows)

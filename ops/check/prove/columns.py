@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Each row as a line; a row that is shorter has nothing in its last columns."""
     width = max(map(len, rows))
     filled = [[*row, *[""] * (width - len(row))] for row in rows]
