@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from itertools import takewhile
 
 from ops.check.reading.block import Block, Kind
@@ -24,6 +25,7 @@ def shared(one: str, other: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
+@cache
 def folders(file: str) -> list[str]:
-    """The folders that a file is in, from the top."""
+    """The folders that a file is in, from the top; the same files are asked for again and again."""
     return file.split(os.sep)[:-1]  # noqa: PTH206 - paths cost ten times as much

@@ -26,7 +26,7 @@ def lint(blocks: Sequence[Block], sql: Iterable[str]) -> list[Finding]:
     sized = {b.name: size for b in blocks if b.kind == "topic" and (size := largest(b, blocks))}
     found = []
     outboxes = []
-    for block in blocks:
+    for block in (each for each in blocks if each.kind == "connector"):
         around = Surroundings(known, published, nearest(blocks, "worker", block.file), sized)
         outbox = Outbox(block, around)
         if is_outbox(outbox):
