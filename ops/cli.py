@@ -158,9 +158,10 @@ def main() -> None:
 
 def told(failure: Exception) -> str:
     """The sentence for a failure that we know of; nothing for a defect of ours."""
+    from ops.check.clients.client import UnknownVersionError
     from ops.check.walk import NothingThereError
 
-    if isinstance(failure, NothingThereError):
+    if isinstance(failure, NothingThereError | UnknownVersionError):
         return str(failure)
     from pydantic import ValidationError
 

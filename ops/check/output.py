@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from ops.check.audit import Audit
 from ops.check.finding import Finding, Severity
@@ -13,7 +13,7 @@ LEVELS = {Severity.NOTE: "note", Severity.WARNING: "warning", Severity.ERROR: "e
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def print_as(form: Literal["table", "json", "sarif"], audit: Audit) -> None:
+def print_as(form: str, audit: Audit) -> None:
     """Everything, in the form that was asked for, on standard output."""
     if form == "table":
         from rich.console import Console  # noqa: PLC0415 - programs do not need it

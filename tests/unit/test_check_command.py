@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from ops.check.clients.client import UnknownVersionError, versions
 from ops.check.walk import NothingThereError, files
 from ops.cli import app, told
 
@@ -118,7 +119,9 @@ def test_the_version_of_a_client_decides(folder: Path) -> None:
     assert verdict("--client-version", "java=2.8.2") == "not_idempotent"
     assert verdict("--client-version", "java=3.1.0") == "not_idempotent"
     assert verdict("--client-version", "java=3.1.1") == "idempotent"
-    assert check("--client-version", "sarama=1.0")[0] == 2
+    with pytest.raises(UnknownVersionError, match=r"sarama=1\.0: say CLIENT=VERSION") as failure:
+        versions(["sarama=1.0"])
+    assert "clients: aiokafka" in told(failure.value)
 
 
 def test_folders_that_tools_make_are_not_entered(folder: Path) -> None:
@@ -128,3 +131,16 @@ def test_folders_that_tools_make_are_not_entered(folder: Path) -> None:
     made.write_text(OFF)
     assert json.loads(check("--json")[1]) == {"producers": [], "findings": []}
     assert check(str(made))[0] == 1
+
+
+def test_a_budget_that_does_not_hold_is_a_finding(folder: Path) -> None:
+    """The intent of a pyproject.toml is judged with the rest, and printed sum by sum when it is asked for."""
+    (folder / "pyproject.toml").write_text('[tool.pipeline.budget]\ndrain = "30s"\nstop_grace = "20s"\n')
+    code, printed = check("--json")
+    assert code == 1
+    assert [each["id"] for each in json.loads(printed)["findings"]] == ["budget-drain"]
+    code, printed = check("--budget", "pyproject.toml", "--budget", "stop_grace=40s")
+    assert code == 0
+    assert "budget-drain: stop_grace > drain" in printed
+    (folder / "pyproject.toml").write_text("[tool.pipeline.budget]\nsurprise = 1\n")
+    assert [each["id"] for each in json.loads(check("--json")[1])["findings"]] == ["cannot-read"]

@@ -3,6 +3,7 @@
 import pytest
 
 from ops.check.audit import Audit, audit, look
+from ops.check.budget.audited import budgets
 from ops.check.ignores import FILE, from_file
 from ops.check.walk import files
 from ops.settings import ROOT
@@ -13,7 +14,8 @@ def own() -> Audit:
     """The repository, as whoever clones it audits it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        return audit(look(files([ROOT.relative_to(ROOT)]), from_file(ROOT / FILE)), {})
+        looked = look(files([ROOT.relative_to(ROOT)]), from_file(ROOT / FILE))
+        return audit(looked, {}, list(budgets(looked.files)))
 
 
 def test_this_repository_has_no_finding_without_a_reason(own: Audit) -> None:

@@ -1,6 +1,6 @@
 """The clients that we have rules for, each with the settings that decide about it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,3 +68,20 @@ CLIENTS = {
         refuses_names=True,
     ),
 }
+
+
+class UnknownVersionError(Exception):
+    """A version that cannot be judged."""
+
+
+def versions(texts: Iterable[str]) -> dict[str, Version]:
+    """The versions that were named, by client: java=3.1.0."""
+    known = sorted({client.name for client in CLIENTS.values()})
+    found = {}
+    for text in texts:
+        client, _, version = text.partition("=")
+        parts = version.split(".")
+        if client not in known or not all(part.isdecimal() for part in parts):
+            raise UnknownVersionError(f"{text}: say CLIENT=VERSION, such as java=3.1.0; clients: {', '.join(known)}")
+        found[client] = tuple(map(int, parts))
+    return found
