@@ -144,3 +144,9 @@ def test_a_budget_that_does_not_hold_is_a_finding(folder: Path) -> None:
     assert "budget-drain: stop_grace > drain" in printed
     (folder / "pyproject.toml").write_text("[tool.pipeline.budget]\nsurprise = 1\n")
     assert [each["id"] for each in json.loads(check("--json")[1])["findings"]] == ["cannot-read"]
+
+
+def test_a_package_that_is_not_installed_is_named() -> None:
+    """Installed alone, the parts that need more say what they need; a module of ours that is missing is a defect."""
+    assert "needs psycopg" in told(ModuleNotFoundError(name="psycopg"))
+    assert told(ModuleNotFoundError(name="ops.gone")) == ""
