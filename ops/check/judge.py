@@ -23,14 +23,16 @@ def judge(block: Block, versions: Mapping[str, Version] | None = None) -> Judgem
     client = replace(client, version=version, others=() if client.name in (versions or {}) else client.others)
     trials = tried(block, client)
     verdicts = {outcome.verdict for _, outcome in trials}
-    told = f"{client.name} {'.'.join(map(str, version))}"
+    told = ".".join(map(str, version))
     if len(verdicts) > 1:
         found = depends(block, deciding(trials), unseen(block, client))
-        return Judgement(block, told, "depends", in_all([outcome for _, outcome in trials]), found)
+        return Judgement(block, client.name, told, "depends", in_all([outcome for _, outcome in trials]), found)
     verdict: Verdict = trials[0][1].verdict
     outcome = trials[0][1]
     effective = in_all([each for _, each in trials])
-    return Judgement(block, told, verdict, effective, findings(block, client, outcome, known(block, client)))
+    return Judgement(
+        block, client.name, told, verdict, effective, findings(block, client, outcome, known(block, client))
+    )
 
 
 def known(block: Block, client: Client) -> dict[str, Any]:

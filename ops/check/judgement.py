@@ -14,7 +14,8 @@ class Judgement:
     """One producer, judged by its client's own rules."""
 
     block: Block
-    client: str  # with the version that was assumed: "java 4.3"
+    client: str
+    version: str  # which was judged: the one that was named, or the newest that we know
     verdict: Verdict
     effective: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)

@@ -85,11 +85,13 @@ def summary(audit: Audit) -> str:
     verdicts = Counter(each.verdict.replace("_", " ") for each in audit.producers)
     told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())) or "none"
     counts = Counter(LEVELS[found.severity] for found in audit.every())
-    found = ", ".join(
-        f"{counts[level]} {level}{'' if counts[level] == 1 else 's'}" for level in ("error", "warning", "note")
-    )
-    files = "1 file" if audit.files == 1 else f"{audit.files} files"
-    return f"{files}; producers: {told}; findings: {found}; {len(audit.ignored)} ignored with a reason"
+    found = ", ".join(several(counts[level], level) for level in ("error", "warning", "note"))
+    return f"{several(audit.files, 'file')}; producers: {told}; findings: {found}; {len(audit.ignored)} ignored with a reason"
+
+
+def several(count: int, what: str) -> str:
+    """So many of something."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def failing(findings: Sequence[Finding], least: str) -> bool:

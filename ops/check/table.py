@@ -16,11 +16,12 @@ SHOWN = ("acks", "retries", "max.in.flight.requests.per.connection", "delivery.t
 
 def print_table(audit: Audit, console: Console) -> None:
     """To a terminal in colour, elsewhere as plain text of the same words; NO_COLOR is respected."""
-    width = max((len(each.client) for each in audit.producers), default=0) + 2
-    for each in audit.producers:
+    clients = [f"{each.client} {each.version}" for each in audit.producers]
+    width = max(map(len, clients), default=0) + 2
+    for each, client in zip(audit.producers, clients, strict=True):
         verdict = f"{each.verdict.replace('_', ' '):<16}"
         where = f"{escape(each.block.file)}:{each.block.line}"
-        line = f"[{COLOURS[each.verdict]}]{verdict}[/]{each.client:<{width}}{where}"
+        line = f"[{COLOURS[each.verdict]}]{verdict}[/]{client:<{width}}{where}"
         console.print(f"{line}\n{'':16}{escape(effective(each))}", highlight=False, soft_wrap=True)
     for found in audit.every():
         print_finding(found, console)

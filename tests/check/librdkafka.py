@@ -13,9 +13,10 @@ TOPIC = ["request.required.acks", "message.timeout.ms", "queuing.strategy", "par
 
 @cache
 def library() -> ctypes.CDLL:
-    """The library that came with the wheel; importing confluent_kafka has loaded what it needs."""
-    beside = Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs"
-    found = ctypes.CDLL(str(next(beside.glob("librdkafka*.so*"))))
+    """The library that came with the wheel: beside the package on Linux, inside it on macOS."""
+    package = Path(confluent_kafka.__file__).parent
+    places = [*package.parent.glob("confluent_kafka.libs/librdkafka*.so*"), *package.glob(".dylibs/librdkafka*.dylib")]
+    found = ctypes.CDLL(str(places[0]))
     for name in ("rd_kafka_conf_new", "rd_kafka_new", "rd_kafka_conf"):
         getattr(found, name).restype = ctypes.c_void_p
     found.rd_kafka_conf_dump.restype = ctypes.POINTER(ctypes.c_char_p)

@@ -41,6 +41,7 @@ def test_json_has_the_promised_shape(folder: Path) -> None:
     producer = document["producers"][0]
     assert producer.keys() == {"file", "line", "client", "verdict", "effective", "findings"}
     assert (producer["file"], producer["line"], producer["verdict"]) == ("producer.properties", 2, "not_idempotent")
+    assert producer["client"] == "java"
     assert producer["effective"]["enable.idempotence"] == "false"
     for finding in [*producer["findings"], *document["findings"]]:
         assert finding.keys() == {"id", "severity", "file", "line", "message", "fix"}

@@ -17,7 +17,8 @@ def parse_yaml(file: str, text: str) -> list[Node]:
         return [document for document in Builder(file, yaml.parse(text, Loader=LOADER)).documents() if document]
     except yaml.MarkedYAMLError as broken:
         mark = broken.problem_mark or broken.context_mark
-        raise UnreadableError(file, mark.line + 1 if mark else 1, f"not YAML: {broken.problem}") from None
+        why = "a template, whose result nobody knows here" if "{{" in text else f"not YAML: {broken.problem}"
+        raise UnreadableError(file, mark.line + 1 if mark else 1, why) from None
     except (yaml.YAMLError, ValueError) as broken:  # a character that may not stand there, an impossible escape
         at = getattr(broken, "position", 0) or 0
         raise UnreadableError(file, text.count("\n", 0, at) + 1, f"not YAML: {str(broken).splitlines()[0]}") from None
