@@ -11,8 +11,10 @@ from ops.check.clients.table import keys
 from ops.check.judgement import Judgement, Verdict
 from ops.check.producer_findings import depends, findings
 from ops.check.reading.block import Block
+from ops.check.spelling import same
 
 MOST_TRIALS = 1000
+IDS = {"transactional.id", "transactional_id"}  # whatever they are, there is one
 ABSENT = object()  # tried, too, where settings may come that cannot be seen
 
 
@@ -36,26 +38,31 @@ def judge(block: Block, versions: Mapping[str, Version] | None = None) -> Judgem
 
 
 def known(block: Block, client: Client) -> dict[str, Any]:
-    """What is written here, as the client takes it; a name that it refuses needs no value."""
+    """What is written here, as the client takes it; a name that it refuses needs no value, nor does an id."""
     listed = keys(client.name) if client.refuses_names else None
     return {
-        name: each.literal if client.literal else each.text
+        name: (each.literal if client.literal else each.text) if each.known else "unseen"
         for name, each in block.settings.items()
-        if each.known or (listed is not None and name not in listed)
+        if each.known or name in IDS or (listed is not None and name not in listed)
     }
 
 
 def unseen(block: Block, client: Client) -> dict[str, str]:
     """The deciding settings whose value is not written here, and where each comes from."""
-    found = {name: each.source for name, each in block.settings.items() if not each.known and name in client.deciding}
-    rest = {name: block.opaque for name in client.deciding if block.opaque and name not in block.settings}
-    return found | rest
+    found = {}
+    for name in client.deciding:
+        written = [block.settings[each] for each in same(name) if each in block.settings]
+        if block.opaque and not written:
+            found[name] = block.opaque
+        elif written and not any(each.known for each in written):
+            found[name] = written[0].source
+    return found
 
 
 def tried(block: Block, client: Client) -> list[tuple[dict[str, Any], Outcome]]:
     """The outcome for each way that the unseen values could be."""
     seen, names = known(block, client), list(unseen(block, client))
-    choices = [[*client.deciding[name], *([] if name in block.settings else [ABSENT])] for name in names]
+    choices = [[*client.deciding[name], *([] if block.settings.keys() & same(name) else [ABSENT])] for name in names]
     trials = []
     for values in islice(product(*choices), MOST_TRIALS):
         chosen = {name: value for name, value in zip(names, values, strict=True) if value is not ABSENT}

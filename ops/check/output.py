@@ -86,7 +86,8 @@ def summary(audit: Audit) -> str:
     told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())) or "none"
     counts = Counter(LEVELS[found.severity] for found in audit.every())
     found = ", ".join(several(counts[level], level) for level in ("error", "warning", "note"))
-    return f"{several(audit.files, 'file')}; producers: {told}; findings: {found}; {len(audit.ignored)} ignored with a reason"
+    ignored = f"{len(audit.ignored)} ignored with a reason"
+    return f"{several(audit.files, 'file')}; producers: {told}; findings: {found}; {ignored}"
 
 
 def several(count: int, what: str) -> str:

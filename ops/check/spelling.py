@@ -38,8 +38,13 @@ def line(block: Block, names: tuple[str, ...]) -> int:
 
 def variants(name: str) -> list[str]:
     """The names under which clients and Connect take the same setting."""
-    same = [name, *next((group for group in SYNONYMS if name in group), ())]
-    return [*same, *(f"{prefix}{each}" for prefix in ("producer.override.", "worker:producer.") for each in same)]
+    prefixes = ("", "producer.override.", "worker:producer.")
+    return [f"{prefix}{each}" for prefix in prefixes for each in (name, *same(name))]
+
+
+def same(name: str) -> set[str]:
+    """A setting's names in the clients that we know."""
+    return {name, *next((group for group in SYNONYMS if name in group), ())}
 
 
 def shown(name: str) -> str:
