@@ -69,7 +69,7 @@ TRANSACTIONAL: list[tuple[str, str, Callable[[Case], bool]]] = [
     (
         TIMEOUT,
         "delivery.timeout.ms must be at most transaction.timeout.ms",
-        lambda case: case.number(TIMEOUT) > case.number(TRANSACTION),
+        lambda case: case.on("enable.idempotence") and case.number(TIMEOUT) > case.number(TRANSACTION),
     ),
 ]
 ALWAYS: list[tuple[str, str, Callable[[Case], bool]]] = [
