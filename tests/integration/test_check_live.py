@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 import requests
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType  # type: ignore[attr-defined]
+from typer.testing import CliRunner
 
 from ops.check.finding import Finding, Severity
-from ops.check.live.command import look, main
+from ops.check.live.command import look
 from ops.check.reading.read import read
+from ops.cli import app
 from ops.settings import ROOT
 from ops.stack.broker import POM
 from ops.stack.jars import jars_folder
@@ -227,18 +229,19 @@ def test_pg_hba_is_looked_at_once_it_is_granted(spoiled: Stack) -> None:
 
 
 @pytest.mark.parametrize("setting", ["DATABASE_URL", "CONNECT_URL", "KAFKA_BOOTSTRAP_SERVERS"])
-def test_a_part_that_does_not_answer_is_no_pass(
-    spoiled: Stack, setting: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_part_that_does_not_answer_is_no_pass(spoiled: Stack, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens there: that could not be looked at, the exit code is 2, and the other parts are looked at."""
     port = spoiled.settings.postgres_port + 7  # one of the tests' own, which nobody uses
     good = os.environ[setting]
     bad = {"DATABASE_URL": f"postgresql://app@127.0.0.1:{port}/fulfillment", "CONNECT_URL": f"http://127.0.0.1:{port}"}
     monkeypatch.setenv(setting, bad.get(setting, f"127.0.0.1:{port}"))
-    assert main([str(ROOT / "connect"), str(ROOT / "migrations")]) == 2
-    assert f"not looked at: {setting}: " in capsys.readouterr().out
+    monkeypatch.chdir(ROOT)
+    command = ["check", "--live", "--json", "connect", "migrations"]
+    looked = CliRunner().invoke(app, command)
+    assert looked.exit_code == 2
+    assert f"not looked at: {setting}: " in looked.output
     monkeypatch.setenv(setting, good)
-    assert main([str(ROOT / "connect"), str(ROOT / "migrations")]) == 0
+    assert CliRunner().invoke(app, command).exit_code == 0
 
 
 def test_without_connect_no_slot_is_called_nobodys(

@@ -119,6 +119,7 @@ def test_the_exit_code_says_whether_the_sums_hold(capsys: pytest.CaptureFixture[
     assert main([str(OURS)]) == 0
     assert "5 min >= 2 * (1 * (2 * 5 s + 0 + 6 * 5 s) + 1 min)" in capsys.readouterr().out
     assert main([str(OURS), "stop_grace=5s"]) == 1
+    assert main(["none.toml"]) == 2
 
 
 def test_the_budget_counts_the_same_steps() -> None:

@@ -1,7 +1,7 @@
 """Every inequality with its numbers, and a finding for each that does not hold."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ops.check.budget.inequality import Inequality
@@ -11,7 +11,7 @@ from ops.check.budget.sums import INEQUALITIES
 from ops.check.finding import Finding, Severity
 
 
-def judge(file: Path, flags: Iterable[str] = ()) -> tuple[list[str], list[Finding]]:
+def judge(file: Path, flags: Sequence[str] = ()) -> tuple[list[str], list[Finding]]:
     """A line for each inequality, and the findings; IntentError if the intent cannot be read."""
     written = read(file, flags)
     lines, findings = [], []

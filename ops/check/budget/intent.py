@@ -4,7 +4,7 @@ import ast
 import json
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ class IntentError(Exception):
     """An intent that cannot be read: which name, and how to write it."""
 
 
-def read(file: Path, flags: Iterable[str] = ()) -> dict[str, float]:
+def read(file: Path, flags: Sequence[str] = ()) -> dict[str, float]:
     """Every amount by its name; NAME=VALUE flags come last and win."""
+    if not (file.exists() or flags):
+        raise IntentError(f"{file} is not there: name a file with [tool.pipeline.budget], or NAME=VALUE")
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
@@ -29,7 +31,7 @@ def read(file: Path, flags: Iterable[str] = ()) -> dict[str, float]:
     return {name: amount(file, name, text) for name, text in written.items()}
 
 
-def split(flags: Iterable[str]) -> dict[str, str]:
+def split(flags: Sequence[str]) -> dict[str, str]:
     """The flags by name."""
     pairs = [flag.partition("=") for flag in flags]
     if wrong := next((name for name, sign, _ in pairs if not sign), None):

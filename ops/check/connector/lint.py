@@ -21,18 +21,15 @@ RULES = (
 
 def lint(blocks: Sequence[Block], sql: Iterable[str]) -> list[Finding]:
     """The findings of all outbox connectors, with the SQL of the migrations that build their databases."""
+    found = [block for block in blocks if is_outbox(Outbox(block, Surroundings()))]
+    if not found:
+        return []  # among thousands of files there is usually none
     texts = list(sql)
     known, published = tables(texts), publications(texts)
     sized = {b.name: size for b in blocks if b.kind == "topic" and (size := largest(b, blocks))}
-    found = []
-    outboxes = []
-    for block in (each for each in blocks if each.kind == "connector"):
-        around = Surroundings(known, published, nearest(blocks, "worker", block.file), sized)
-        outbox = Outbox(block, around)
-        if is_outbox(outbox):
-            outboxes.append(outbox)
-            found += judge(outbox)
-    return [*found, *shared_slots(outboxes)]
+    beside = [Surroundings(known, published, nearest(blocks, "worker", block.file), sized) for block in found]
+    outboxes = [Outbox(block, around) for block, around in zip(found, beside, strict=True)]
+    return [*(finding for outbox in outboxes for finding in judge(outbox)), *shared_slots(outboxes)]
 
 
 def largest(topic: Block, blocks: Sequence[Block]) -> int:
