@@ -46,7 +46,8 @@ def prepare(settings: Settings, run: Run) -> None:
             unfinished = settings.run_dir / "format.properties"
             write_broker(settings, folder, unfinished)
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            tool = ("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(unfinished))
+            # With =, because one id in 64 begins with a dash, and would be taken for another option.
+            tool = ("kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(unfinished))
             run("format", java(settings, settings.kafka_java_options, *tool))
 
 
