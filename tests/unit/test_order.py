@@ -155,7 +155,7 @@ def test_the_short_way_accepts_nothing_that_the_long_way_refuses(inserted: list[
     for piece, place in inserted:
         raw = raw[:place] + piece + raw[place:]
     try:
-        expected: object = ORDER.validate_python(DECODER.decode(raw.decode()))
+        expected: object = ORDER.validate_python(DECODER.decode(raw.decode()), strict=True)
     except (ValueError, RecursionError):
         expected = InvalidOrderError
     try:
