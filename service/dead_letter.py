@@ -4,7 +4,7 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
-from service.record import Headers, Record
+from service.message import Headers, Record
 
 VALUE_KEPT = 64 * 1024  # of the value; the rest stays on the order topic for its retention
 REST_KEPT = 16 * 1024  # of key and headers together
@@ -23,16 +23,14 @@ class DeadLetter(NamedTuple):
 
 def payload(letter: DeadLetter) -> dict[str, Any]:
     """The event's body: a pure function of the record, so that burying it again gives the same bytes."""
-    topic, partition, offset, key, value, headers = letter.record
-    key_kept = None if key is None else key[:REST_KEPT]
+    *_, key, value, headers = letter.record
+    key_kept = key and key[:REST_KEPT]
     return {
-        "topic": topic,
-        "partition": partition,
-        "offset": offset,
+        **letter.record.place,
         "kind": letter.kind,
         "reason": letter.reason,
         "key": base64(key_kept),
-        "value": None if value is None else base64(value[:VALUE_KEPT]),
+        "value": base64(value and value[:VALUE_KEPT]),
         "headers": kept_headers(headers, REST_KEPT - len(key_kept or b"")),
         "value_length": None if value is None else len(value),
         "value_sha256": None if value is None else sha256(value).hexdigest(),

@@ -1,17 +1,21 @@
 """The story of a batch: read this first."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from service.batch import waves
 from service.dead_letter import DeadLetter
-from service.halving import halving
-from service.message import Message
+from service.message import Message, Record, TooLargeError, understand
+from service.metrics import BATCH_RECORDS, DUPLICATES, report
+from service.order import InvalidOrderError
 from service.outage import RefusedError
 from service.post import Entry
-from service.record import Record
-from service.report import report
 from service.store import Answers, Handled, Item
+
+Part = TypeVar("Part")
+Key = TypeVar("Key")
+Known = TypeVar("Known")
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,48 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
 
         report(handled, known, letters + conflicts, answers)
     steps.commit(records)
+
+
+def waves(records: Sequence[Record]) -> list[list[Item]]:
+    """The batch in waves that hold each message id once; repeats with the same value are folded.
+
+    The same id with another value goes into the next wave, where the database, which then knows the id,
+    tells the conflict from the message.
+    """
+    found: dict[int, list[Item]] = defaultdict(list)  # the first wave is made first, and so on
+    values: dict[str, list[str]] = defaultdict(list)  # the different values of each message id, as they arrived
+    for item in map(read, records):
+        if isinstance(item, DeadLetter):
+            found[0].append(item)
+        elif item.value_sha256 not in (seen := values[item.message_id]):
+            found[len(seen)].append(item)
+            seen.append(item.value_sha256)
+    BATCH_RECORDS.observe(len(records))
+    DUPLICATES.inc(len(records) - sum(map(len, found.values())))
+    return list(found.values())
+
+
+def read(record: Record) -> Item:
+    """The message in a record, or a dead letter that says why there is none."""
+    try:
+        return understand(record)
+    except InvalidOrderError as error:
+        return DeadLetter(record, "too_large" if isinstance(error, TooLargeError) else "invalid", str(error))
+
+
+def halving(
+    parts: Sequence[Part],
+    step: Callable[[Sequence[Part]], dict[Key, Known]],
+    alone: Callable[[Part, RefusedError], dict[Key, Known]],
+) -> dict[Key, Known]:
+    """The step on all parts; if their content is refused, on each half in turn, until the bad part stands alone."""
+    try:
+        return step(parts)
+    except RefusedError as refusal:
+        if len(parts) == 1:
+            return alone(parts[0], refusal)
+    middle = len(parts) // 2
+    return halving(parts[:middle], step, alone) | halving(parts[middle:], step, alone)
 
 
 def bury(item: Item, refusal: RefusedError) -> DeadLetter:

@@ -4,7 +4,7 @@ import itertools
 import json
 from typing import Any
 
-from service.record import Headers, Record
+from service.message import Headers, Record
 
 OFFSETS = itertools.count()
 LINES = [

@@ -17,10 +17,9 @@ from ops.produce import connect
 from ops.stack.database import tool
 from ops.stack.stack import Stack
 from service.__main__ import wire
-from service.batch import waves
 from service.consumer import OrderConsumer
 from service.database import connect_to
-from service.handler import handle
+from service.handler import handle, waves
 from service.settings import Settings
 from service.store import WRITE, rows
 

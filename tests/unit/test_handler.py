@@ -7,10 +7,9 @@ import pytest
 
 from service.dead_letter import DeadLetter
 from service.handler import Steps, handle
-from service.message import Message
+from service.message import Message, Record
 from service.outage import OutageError, Patience, RefusedError
 from service.post import Entry
-from service.record import Record
 from service.store import Answers, Handled, Item
 from tests.builders import record, value
 
