@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import requests
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_json
-from typing_extensions import TypedDict
+from pydantic_core import from_json, to_json
 from urllib3.exceptions import HTTPError
 
 from service.ids import derive
@@ -38,23 +36,6 @@ class Entry(NamedTuple):
         return {"idempotency_key": derive("audit", message_id), "body": body}
 
 
-class ItemAnswer(TypedDict):
-    """What the receiver says to one entry."""
-
-    idempotency_key: str | None
-    status: int
-    body: dict[str, Any]
-
-
-class BatchAnswer(TypedDict):
-    """What it says to all of them."""
-
-    items: list[ItemAnswer]
-
-
-ANSWER = TypeAdapter(BatchAnswer)
-
-
 def session() -> requests.Session:
     """One kept connection; no proxies or credentials from the environment."""
     http = requests.Session()
@@ -72,13 +53,13 @@ def post(http: requests.Session, url: str, timeout: float, entries: Sequence[Ent
     if status != 200:  # 401, 403 and 404 too: somebody must mend them, and until then nothing is skipped
         raise OutageError(f"audit receiver: {status}", retry_after)
     try:
-        answers = {item["idempotency_key"]: item for item in ANSWER.validate_json(content)["items"]}
+        answers = {item["idempotency_key"]: item for item in from_json(content)["items"]}
         return {message_id: verdict(answers[item["idempotency_key"]]) for message_id, item in items.items()}
-    except (ValidationError, LookupError) as error:
+    except (ValueError, TypeError, AttributeError, LookupError) as error:  # no JSON, or of another form
         raise OutageError("audit receiver: not an answer for each entry") from error
 
 
-def verdict(item: ItemAnswer) -> str | None:
+def verdict(item: dict[str, Any]) -> str | None:
     """None for an accepted entry, the reason for a refused one; anything else is asked again."""
     if item["status"] in REFUSED:
         return f"{item['status']} {item['body'].get('detail', '')}"[:500]
