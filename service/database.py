@@ -6,9 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
-from service.outage import sort_out
+from service.outage import OutageError, RefusedError
+
+# Connection, authorization (a password in rotation), deadlock and serialization, resources, locks,
+# shutdown, the server's disk; 25006 is a standby that was promoted, or is about to be.
+OUTAGES = ("08", "28", "40", "53", "55", "57", "58", "25006")
+# Data and integrity; 54000 is a limit of the server, such as a row that is too wide.
+REFUSALS = ("22", "23", "54000")
 
 
 def connect_to(url: str, password_file: Path, timeout_seconds: float, options: str = "") -> Engine:
@@ -34,11 +40,21 @@ def connect_to(url: str, password_file: Path, timeout_seconds: float, options: s
 
 @contextmanager
 def sorted_errors() -> Iterator[None]:
-    """Every database error inside leaves as an outage, a refusal, or the defect that it is."""
+    """Every database error inside leaves as an outage, a refusal, or the defect that it is: by its SQLSTATE alone."""
     try:
         yield
     except DBAPIError as error:
-        raise sort_out(error) from error
+        cause: Any = error.orig  # psycopg's; without a SQLSTATE there was no server to answer
+        sqlstate = cause.sqlstate or ""
+        if sqlstate.startswith(OUTAGES):
+            raise OutageError(f"database: {sqlstate}", sqlstate=sqlstate) from error
+        if sqlstate.startswith(REFUSALS):
+            raise RefusedError(
+                f"refused by the database: {sqlstate} {cause.diag.constraint_name or ''}".strip()
+            ) from error
+        if isinstance(error, OperationalError) and not sqlstate:
+            raise OutageError("database: no connection") from error
+        raise
 
 
 def is_reachable(engine: Engine) -> bool:
