@@ -31,9 +31,7 @@ class OrderConsumer:
         self.idling = False
         self.revoked: set[tuple[str, int]] = set()
         self.last_poll = time.monotonic()
-        self.consumer.subscribe(
-            [settings.order_topic], on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_revoke
-        )
+        self.consumer.subscribe([settings.order_topic], on_assign=self.on_assign, on_revoke=self.on_revoke)
 
     def gather(self) -> list[Record]:
         """A batch: so many records, so many bytes or so many milliseconds, whichever comes first."""
@@ -46,23 +44,22 @@ class OrderConsumer:
         deadline = time.monotonic() + self.settings.batch_window_ms / 1000
         while wanted > len(records) and room > 0 and (left := deadline - time.monotonic()) > 0:
             found = self.consumer.consume(min(wanted - len(records), room // RECORD_LIMIT + 1), left)
-            records += [record for message in found if (record := understand(message))]
+            records += [record for message in found if (record := received(message))]
             room -= sum(len(message.value() or b"") for message in found)
         self.last_poll = time.monotonic()
         return [record for record in records if (record.topic, record.partition) not in self.revoked]
 
     def idle(self, seconds: float) -> None:
         """Wait while staying in the group: everything paused, polling on, unless the batch is lost anyway."""
-        if not self.idling:
-            self.idling = True
-            self.consumer.pause(self.consumer.assignment())
+        self.idling = True
+        self.consumer.pause(self.consumer.assignment())
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             if self.is_stopping() or self.revoked:
                 raise AbandonedError("stopping" if self.is_stopping() else "a partition was taken away")
             message = self.consumer.poll(min(left, 0.2))
             self.last_poll = time.monotonic()
-            if message and (record := understand(message)):  # just assigned, and not paused in time
+            if message and (record := received(message)):  # just assigned, and not paused in time
                 self.rewind([record])
 
     def commit(self, records: Sequence[Record]) -> None:
@@ -109,7 +106,7 @@ class OrderConsumer:
                 LAG.labels(part.partition).set(max(0, end - part.offset))
 
 
-def understand(message: Message) -> Record | None:
+def received(message: Message) -> Record | None:
     """The record in what the client gave us, unless it is an error that passes."""
     topic, partition, offset = message.topic() or "", message.partition() or 0, message.offset() or 0
     error = message.error()
