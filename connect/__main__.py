@@ -7,7 +7,7 @@ from confluent_kafka import KafkaException
 from psycopg import OperationalError
 from requests import RequestException
 
-from connect.register import NotRunningError, register
+from connect.register import register
 from connect.settings import Settings
 from connect.topics import make_topics
 
@@ -19,7 +19,7 @@ def main() -> None:
     step = parser.parse_args().step
     try:
         done = (make_topics if step == "topics" else register)(Settings())
-    except (NotRunningError, KafkaException, RequestException, OperationalError) as failure:
+    except (KafkaException, RequestException, OperationalError) as failure:
         sys.exit(f"{step}: {failure}")
     print(f"{step}: {', '.join(done) or 'all there'}")  # noqa: T201 - a one-shot says what it did
 
