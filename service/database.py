@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, make_url, text
+import psycopg
+from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from service.outage import OutageError, RefusedError
@@ -18,24 +19,20 @@ REFUSALS = ("22", "23", "54000")
 
 
 def connect_to(url: str, password_file: Path, timeout_seconds: float, options: str = "") -> Engine:
-    """An engine whose statements commit themselves; the password is read from its file at each connect."""
+    """An engine whose statements commit themselves; a lost server is noticed within the timeout."""
     milliseconds = int(timeout_seconds * 1000)
-    engine = create_engine(
-        make_url(url).set(drivername="postgresql+psycopg"),
-        isolation_level="AUTOCOMMIT",
-        connect_args={
-            "connect_timeout": max(2, int(timeout_seconds)),
-            "tcp_user_timeout": milliseconds,  # a server that vanished without a word
-            "options": f"-c statement_timeout={milliseconds} {options}".strip(),
-            "application_name": "pipeline",
-        },
-    )
 
-    @event.listens_for(engine, "do_connect")
-    def read_password(_dialect: Any, _record: Any, _args: Any, parameters: dict[str, Any]) -> None:
-        parameters["password"] = password_file.read_text().strip()  # a rotated secret needs no restart
+    def connect() -> psycopg.Connection:
+        return psycopg.connect(
+            url,
+            password=password_file.read_text().strip(),  # at each connect: a rotated secret needs no restart
+            connect_timeout=max(2, int(timeout_seconds)),
+            tcp_user_timeout=milliseconds,  # a server that vanished without a word
+            options=f"-c statement_timeout={milliseconds} {options}",
+            application_name="pipeline",
+        )
 
-    return engine
+    return create_engine("postgresql+psycopg://", creator=connect, isolation_level="AUTOCOMMIT")
 
 
 @contextmanager
