@@ -7,9 +7,9 @@ from typing import cast
 import structlog
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from service.message import Headers, Record
 from service.metrics import LAG
 from service.outage import AbandonedError, OutageError
+from service.record import Headers, Record
 from service.settings import Settings
 
 log = structlog.get_logger()

@@ -5,14 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from service.dead_letter import DeadLetter
-from service.message import Message, Record, TooLargeError, understand
-from service.metrics import BATCH_RECORDS, DUPLICATES, report
-from service.order import InvalidOrderError
+import structlog
+
+from service import metrics
 from service.outage import RefusedError
 from service.post import Entry
-from service.store import Answers, Handled, Item
+from service.record import DeadLetter, Item, Message, Record, read
+from service.store import Answers, Handled
 
+log = structlog.get_logger()
 Part = TypeVar("Part")
 Key = TypeVar("Key")
 Known = TypeVar("Known")
@@ -66,17 +67,9 @@ def waves(records: Sequence[Record]) -> list[list[Item]]:
         elif item.value_sha256 not in (seen := values[item.message_id]):
             found[len(seen)].append(item)
             seen.append(item.value_sha256)
-    BATCH_RECORDS.observe(len(records))
-    DUPLICATES.inc(len(records) - sum(map(len, found.values())))
+    metrics.BATCH_RECORDS.observe(len(records))
+    metrics.DUPLICATES.inc(len(records) - sum(map(len, found.values())))
     return list(found.values())
-
-
-def read(record: Record) -> Item:
-    """The message in a record, or a dead letter that says why there is none."""
-    try:
-        return understand(record)
-    except InvalidOrderError as error:
-        return DeadLetter(record, "too_large" if isinstance(error, TooLargeError) else "invalid", str(error))
 
 
 def halving(
@@ -108,3 +101,25 @@ def compare(wave: Sequence[Item], known: dict[str, Handled]) -> tuple[list[Messa
     others = [m for m in messages if m.value_sha256 != known[m.message_id].value_sha256]
     reason = "message_id: already seen with another value"
     return same, [DeadLetter(message.record, "conflict", reason) for message in others]
+
+
+def report(
+    messages: Sequence[Message], known: dict[str, Handled], letters: Sequence[DeadLetter], answers: Answers
+) -> None:
+    """Once for each wave, after everything in it is safe; added up first, because a counter's lock costs."""
+    first = [message for message in messages if known[message.message_id].first]
+    rejected = [message for message in first if not known[message.message_id].fulfilled]
+    refused = {message_id: error for message_id, error in answers.items() if error}
+    metrics.DUPLICATES.inc(len(messages) - len(first))
+    metrics.FULFILLED.inc(len(first) - len(rejected))
+    metrics.REJECTED.inc(len(rejected))
+    metrics.AUDITED.inc(len(answers) - len(refused))
+    metrics.AUDIT_ERRORS.inc(len(refused))
+    for message in rejected:
+        order_id = message.order["order_id"]
+        log.info("rejected", message_id=message.message_id, order_id=order_id, **message.record.place)
+    for letter in letters:
+        metrics.DEAD_LETTERS.labels(letter.kind).inc()
+        log.warning("dead_letter", kind=letter.kind, reason=letter.reason, **letter.record.place)
+    for message_id, error in refused.items():
+        log.error("audit_refused", message_id=message_id, reason=error)

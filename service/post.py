@@ -9,8 +9,8 @@ from pydantic_core import from_json, to_json
 from urllib3.exceptions import HTTPError
 
 from service.ids import derive
-from service.message import Message
 from service.outage import OutageError, RefusedError
+from service.record import Message
 from service.store import Answers
 
 REFUSED = {400, 413, 422}  # the same bytes again will be refused again

@@ -7,11 +7,9 @@ from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
 from service.database import sorted_errors
-from service.dead_letter import DeadLetter, payload
 from service.ids import derive, traceparent
-from service.message import Message
+from service.record import DeadLetter, Item, Message, payload
 
-Item = Message | DeadLetter
 Answers = dict[str, str | None]  # message id -> None, or why the audit receiver refused its entry for good
 
 

@@ -4,7 +4,7 @@ import itertools
 import json
 from typing import Any
 
-from service.message import Headers, Record
+from service.record import Headers, Record
 
 OFFSETS = itertools.count()
 LINES = [

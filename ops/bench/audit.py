@@ -13,8 +13,8 @@ from ops.bench.place import FIRST, batches, clear
 from ops.stack.stack import Stack
 from service.handler import waves
 from service.ids import derive
-from service.message import Message
 from service.post import Entry, post, session
+from service.record import Message
 from service.store import Answers
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import make_url
 from ops.settings import Settings
 from ops.stack.stack import Stack, Step
 from ops.stack.supervisor import StackError
-from service.message import Record
+from service.record import Record
 
 FIRST = 2_000_000  # the first order's number: every id has as many digits as the next
 BATCH = 500  # the service's own

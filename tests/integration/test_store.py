@@ -12,8 +12,8 @@ from sqlalchemy import Engine, text
 from ops.stack.stack import Stack
 from service.database import connect_to, sorted_errors
 from service.handler import Steps, handle, waves
-from service.message import Record
 from service.outage import OutageError, Patience, RefusedError
+from service.record import Record
 from service.store import Handled, write
 from tests.builders import record, value
 from tests.client import connect, counts, fresh, query, until

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.dead_letter import DeadLetter, payload
 from service.handler import halving, waves
-from service.message import Message
 from service.outage import RefusedError
+from service.record import DeadLetter, Message, payload
 from tests.builders import record, value
 
 

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from service.dead_letter import DeadLetter
 from service.handler import Steps, handle
-from service.message import Message, Record
 from service.outage import OutageError, Patience, RefusedError
 from service.post import Entry
-from service.store import Answers, Handled, Item
+from service.record import DeadLetter, Item, Message, Record
+from service.store import Answers, Handled
 from tests.builders import record, value
 
 

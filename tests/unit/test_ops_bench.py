@@ -10,7 +10,7 @@ from ops.bench.cost import summary
 from ops.bench.numbers import Number, compare, lines
 from ops.bench.place import BATCH, batches, order
 from service.handler import waves
-from service.message import Message
+from service.record import Message
 
 
 def test_arms_take_turns() -> None:

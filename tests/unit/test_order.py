@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.ids import derive, traceparent
-from service.message import TooLargeError, understand
 from service.order import DECODER, ORDER, InvalidOrderError, parse_order, total
+from service.record import TooLargeError, understand
 from tests.builders import LINES, order, record, value
 
 
