@@ -10,8 +10,6 @@ from psycopg.conninfo import conninfo_to_dict
 
 from connect.settings import Settings
 
-Config = dict[str, str]
-
 
 def register(settings: Settings) -> list[str]:
     """Send every connector file, then wait until each of them really reads its slot."""
@@ -26,16 +24,16 @@ def register(settings: Settings) -> list[str]:
     return list(configs)
 
 
-def read(settings: Settings, file: Path) -> Config:
+def read(settings: Settings, file: Path) -> dict[str, str]:
     """The file as it stands, with the database and the secrets of this machine."""
-    config: Config = json.loads(file.read_text())
+    config: dict[str, str] = json.loads(file.read_text())
     database = conninfo_to_dict(settings.database(file.stem))
     place = {"hostname": database["host"], "port": database.get("port", "5432"), "dbname": database["dbname"]}
     secret = {"password": f"${{dir:{settings.secrets_dir}:cdc_password}}"}
     return config | {f"database.{key}": str(value) for key, value in (place | secret).items()}
 
 
-def send(settings: Settings, name: str, config: Config) -> str:
+def send(settings: Settings, name: str, config: dict[str, str]) -> str:
     """PUT is idempotent: an existing connector is updated; a worker that is still joining is asked again."""
     answer = requests.put(f"{settings.connect_url}/connectors/{name}/config", json=config, timeout=30)
     refusal = "" if answer.ok else f"Connect refused it: {answer.json().get('message', answer.text)}"
@@ -44,7 +42,7 @@ def send(settings: Settings, name: str, config: Config) -> str:
     return refusal
 
 
-def look(settings: Settings, name: str, config: Config) -> str:
+def look(settings: Settings, name: str, config: dict[str, str]) -> str:
     """What is missing: nothing, once all is RUNNING and the slot is active; FAILED is an answer at once."""
     answer = requests.get(f"{settings.connect_url}/connectors/{name}/status", timeout=10)
     status = answer.json() if answer.ok else {}
