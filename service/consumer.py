@@ -17,10 +17,6 @@ RECORD_LIMIT = 1024 * 1024  # the broker's own limit; so many more bytes may com
 LOST = {KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID}
 
 
-class OffsetsGoneError(Exception):
-    """The records after the committed offset are no longer there: to go on would be to lose them silently."""
-
-
 class OrderConsumer:
     """One member of the group. Its callbacks run inside gather and idle, never beside a batch in work."""
 
@@ -114,8 +110,9 @@ def received(message: Message) -> Record | None:
         headers = cast("Headers", message.headers() or [])  # bytes, because nothing here deserializes
         return Record(topic, partition, offset, message.key(), message.value(), headers)
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
-        gone = f"{topic}/{partition}: the records after the committed offset are gone ({error.str()})"
-        raise OffsetsGoneError(f"{gone}. Find out what was lost, then set the group's offset by hand.")
+        # To go on would be to lose them silently.
+        gone = f"service: {topic}/{partition}: the records after the committed offset are gone ({error.str()})"
+        raise SystemExit(f"{gone}. Find out what was lost, then set the group's offset by hand.")
     if error.fatal():
         raise KafkaException(error)
     log.warning("kafka", what=error.str())

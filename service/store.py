@@ -41,8 +41,7 @@ WRITE = text("""
         on conflict do nothing returning message_id
     ), fulfilled as (
         insert into fulfillment (order_id, fulfillment_id, message_id, customer_id, placed_at, lines, total)
-        select order_id, fulfillment_id, message_id, customer_id, cast(placed_at as timestamptz), lines,
-               cast(total as numeric)
+        select order_id, fulfillment_id, message_id, customer_id, placed_at::timestamptz, lines, total::numeric
         from item join tracked using (message_id) order by order_id, n
         on conflict do nothing returning message_id
     ), buried as (

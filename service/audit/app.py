@@ -26,8 +26,7 @@ def create_app(settings: Settings, engine: Engine) -> Starlette:
     """The application, with everything it needs handed in."""
 
     async def post_entry(request: Request) -> Response:
-        keys = request.headers.getlist("Idempotency-Key")
-        key = KEY_HEADER.fullmatch(keys[0]) if len(keys) == 1 else None
+        key = KEY_HEADER.fullmatch(", ".join(request.headers.getlist("Idempotency-Key")))
         if key is None:
             raise HTTPException(400, 'Idempotency-Key: should be one string in quotes, like "8e03978e-40d5"')
         body = await read(request, settings)
