@@ -51,12 +51,12 @@ class OrderConsumer:
         self.consumer.pause(self.consumer.assignment())
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            if self.is_stopping() or self.revoked:
-                raise AbandonedError("stopping" if self.is_stopping() else "a partition was taken away")
             message = self.consumer.poll(min(left, 0.2))
             self.last_poll = time.monotonic()
             if message and (record := received(message)):  # just assigned, and not paused in time
                 self.rewind([record])
+            if self.is_stopping() or self.revoked:
+                raise AbandonedError("stopping" if self.is_stopping() else "a partition was taken away")
 
     def commit(self, records: Sequence[Record]) -> None:
         """The offsets after the batch; an outage while the broker cannot take them."""

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 class OutageError(Exception):
     """Something outside does not work just now; the same again later will."""
 
-    def __init__(self, what: str, retry_after: float | None = None, sqlstate: str | None = None) -> None:
+    def __init__(self, what: str, retry_after: float = 0, sqlstate: str | None = None) -> None:
         super().__init__(what)
         self.retry_after = retry_after
         self.sqlstate = sqlstate
@@ -55,9 +55,8 @@ class Patience(NamedTuple):
     def wait(self, stage: str, attempt: int, outage: OutageError) -> None:
         """Twice as long each time, up to a cap, with jitter; the other side's word counts, up to a minute."""
         longest = min(self.cap_seconds, self.first_seconds * 2 ** min(attempt, 16))
-        delay = longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter is no secret
-        if outage.retry_after is not None:
-            delay = min(outage.retry_after, 60.0)
+        jitter = random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        delay = max(longest * jitter, min(outage.retry_after, 60.0))
         log.warning("outage", stage=stage, what=str(outage), attempt=attempt, wait_seconds=round(delay, 2))
         metrics.RETRIES.labels(stage).inc()
         self.idle(delay)

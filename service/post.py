@@ -10,7 +10,7 @@ from urllib3.exceptions import HTTPError
 
 from service.ids import derive
 from service.outage import OutageError, RefusedError
-from service.record import Message
+from service.record import Message, clean
 from service.store import Answers
 
 REFUSED = {400, 413, 422}  # the same bytes again will be refused again
@@ -49,7 +49,7 @@ def post(http: requests.Session, url: str, timeout: float, entries: Sequence[Ent
     body = to_json({"items": list(items.values())})
     status, retry_after, content = send(http, f"{url}/audit-entries/batch", body, timeout)
     if status in REFUSED:
-        raise RefusedError(f"{status} {content[:500].decode(errors='replace')}")
+        raise RefusedError(clean(f"{status} {content[:500].decode(errors='replace')}"))
     if status != 200:  # 401, 403 and 404 too: somebody must mend them, and until then nothing is skipped
         raise OutageError(f"audit receiver: {status}", retry_after)
     try:
@@ -62,13 +62,13 @@ def post(http: requests.Session, url: str, timeout: float, entries: Sequence[Ent
 def verdict(item: dict[str, Any]) -> str | None:
     """None for an accepted entry, the reason for a refused one; anything else is asked again."""
     if item["status"] in REFUSED:
-        return f"{item['status']} {item['body'].get('detail', '')}"[:500]
+        return clean(f"{item['status']} {item['body'].get('detail', '')}"[:500])
     if item["status"] not in (200, 201):
         raise OutageError(f"audit receiver: item status {item['status']}")
     return None
 
 
-def send(http: requests.Session, url: str, body: bytes, timeout: float) -> tuple[int, float | None, bytes]:
+def send(http: requests.Session, url: str, body: bytes, timeout: float) -> tuple[int, float, bytes]:
     """One request; a lost, late or endless answer is an outage, because its effect is unknown."""
     deadline = time.monotonic() + timeout
     headers = {"Content-Type": "application/json"}
@@ -82,4 +82,4 @@ def send(http: requests.Session, url: str, body: bytes, timeout: float) -> tuple
     except (requests.RequestException, HTTPError, OSError) as error:
         raise OutageError(f"audit receiver: {type(error).__name__}") from error
     seconds = answer.headers.get("Retry-After", "")  # its other form, a date, is left to our own back-off
-    return answer.status_code, float(seconds) if seconds.isdigit() else None, content
+    return answer.status_code, float(seconds) if seconds.isdecimal() else 0, content
