@@ -53,14 +53,12 @@ WRITE = text("""
         select item.*, coalesce(f.message_id, fulfilled_by(order_id)) as fulfilled_by
         from item join tracked using (message_id) left join fulfilled f using (message_id)
     ), event (n, event_id, aggregate_type, aggregate_id, event_type, traceparent, payload) as (
-        select n, event_id, 'fulfillment', order_id, 'order-fulfilled', traceparent,
-               json_build_object('message_id', message_id, 'order_id', order_id, 'fulfillment_id', fulfillment_id,
-                                 'customer_id', customer_id, 'placed_at', placed_at, 'lines', lines, 'total', total)
+        select n, event_id, 'fulfillment', order_id, 'order-fulfilled', traceparent, (select row_to_json(e) from (
+               select message_id, order_id, fulfillment_id, customer_id, placed_at, lines, total) e)
         from decided where fulfilled_by = message_id
         union all
-        select n, event_id, 'rejection', order_id, 'order-rejected', traceparent,
-               json_build_object('message_id', message_id, 'order_id', order_id,
-                                 'reason', 'already_fulfilled', 'fulfilled_by', fulfilled_by)
+        select n, event_id, 'rejection', order_id, 'order-rejected', traceparent, (select row_to_json(e) from (
+               select message_id, order_id, 'already_fulfilled' as reason, fulfilled_by) e)
         from decided where fulfilled_by <> message_id
         union all
         select n, event_id, 'dead-letter', concat_ws('/', topic, partition, "offset"), 'record-dead-lettered',
@@ -115,23 +113,18 @@ def mark(engine: Engine, subscriber: str, answers: Answers) -> None:
 
 def rows(items: Sequence[Item]) -> str:
     """The batch as one JSON array: one parameter, however many rows; and no spaces to read."""
-    return to_json([{"n": n, **item.record.place, **row(item)} for n, item in enumerate(items)]).decode()
+    return to_json([row(n, item) for n, item in enumerate(items)]).decode()
 
 
-def row(item: Item) -> dict[str, Any]:
-    """What is stored beside the place; ids are derived from nothing but the message id, or a dead letter's place."""
+def row(n: int, item: Item) -> dict[str, Any]:
+    """What is stored of an item; its ids are derived from nothing but its message id, or a dead letter's place."""
+    place = item.record.place
     if isinstance(item, DeadLetter):
-        event_id = derive("dead-letter", "{topic}/{partition}/{offset}".format_map(item.record.place))
-        trace = traceparent(None, event_id)
-        return {"is_message": False, "payload": payload(item), "event_id": event_id, "traceparent": trace}
-    event_id = derive("event", item.message_id)
-    return {
-        **item.order,
-        "is_message": True,
-        "message_id": item.message_id,
-        "value_sha256": f"\\x{item.value_sha256}",
-        "fulfillment_id": derive("fulfillment", item.message_id),
-        "total": item.total,
-        "event_id": event_id,
-        "traceparent": traceparent(item.traceparent, event_id),
-    }
+        event_id = derive("dead-letter", "{topic}/{partition}/{offset}".format_map(place))
+        ids = {"event_id": event_id, "traceparent": traceparent(None, event_id)}
+        return {"n": n, "is_message": False, **place, **ids, "payload": payload(item)}
+    message_id, event_id = item.message_id, derive("event", item.message_id)
+    known = {"message_id": message_id, "value_sha256": f"\\x{item.value_sha256}", "total": item.total}
+    ids = {"event_id": event_id, "traceparent": traceparent(item.traceparent, event_id)}
+    ids["fulfillment_id"] = derive("fulfillment", message_id)
+    return {"n": n, "is_message": True, **place, **item.order, **known, **ids}
