@@ -25,15 +25,13 @@ class Entry(NamedTuple):
 
     def item(self) -> dict[str, Any]:
         """A pure function of the message and its outcome: a retry sends the same key and the same bytes."""
-        message_id = self.message.message_id
-        body = {
-            "message_id": message_id,
-            "order_id": self.message.order["order_id"],
-            "outcome": "fulfilled" if self.fulfilled else "rejected",
-            "fulfillment_id": derive("fulfillment", message_id) if self.fulfilled else None,
-            "total": self.message.total if self.fulfilled else None,
-        }
-        return {"idempotency_key": derive("audit", message_id), "body": body}
+        message = self.message
+        ids = {"message_id": message.message_id, "order_id": message.order["order_id"]}
+        outcome: dict[str, str | None] = {"outcome": "rejected", "fulfillment_id": None, "total": None}
+        if self.fulfilled:
+            fulfillment_id = derive("fulfillment", message.message_id)
+            outcome = {"outcome": "fulfilled", "fulfillment_id": fulfillment_id, "total": message.total}
+        return {"idempotency_key": derive("audit", message.message_id), "body": ids | outcome}
 
 
 def session() -> requests.Session:
