@@ -1,11 +1,12 @@
 """The way to a database: one statement is one transaction, unless the word transaction is written."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
@@ -19,18 +20,14 @@ REFUSALS = ("22", "23", "54000")
 
 
 def connect_to(url: str, password_file: Path, timeout_seconds: float, options: str = "") -> Engine:
-    """An engine whose statements commit themselves; a lost server is noticed within the timeout."""
-    milliseconds = int(timeout_seconds * 1000)
+    """An engine whose statements commit themselves, and which notices within the timeout that a server is lost."""
+    seconds, milliseconds = max(2, int(timeout_seconds)), int(timeout_seconds * 1000)
+    limits = {"connect_timeout": seconds, "tcp_user_timeout": milliseconds}  # a server may vanish without a word
+    options = f"-c statement_timeout={milliseconds} {options}"
+    conninfo = make_conninfo(url, **limits, options=options, application_name="pipeline")
 
-    def connect() -> psycopg.Connection:
-        return psycopg.connect(
-            url,
-            password=password_file.read_text().strip(),  # at each connect: a rotated secret needs no restart
-            connect_timeout=max(2, int(timeout_seconds)),
-            tcp_user_timeout=milliseconds,  # a server that vanished without a word
-            options=f"-c statement_timeout={milliseconds} {options}",
-            application_name="pipeline",
-        )
+    def connect() -> psycopg.Connection:  # reads the password each time: a rotated secret needs no restart
+        return psycopg.connect(conninfo, password=password_file.read_text().strip())
 
     return create_engine("postgresql+psycopg://", creator=connect, isolation_level="AUTOCOMMIT")
 
@@ -46,9 +43,8 @@ def sorted_errors() -> Iterator[None]:
         if sqlstate.startswith(OUTAGES):
             raise OutageError(f"database: {sqlstate}", sqlstate=sqlstate) from error
         if sqlstate.startswith(REFUSALS):
-            raise RefusedError(
-                f"refused by the database: {sqlstate} {cause.diag.constraint_name or ''}".strip()
-            ) from error
+            what = f"{sqlstate} {cause.diag.constraint_name or ''}".strip()
+            raise RefusedError(f"refused by the database: {what}") from error
         if isinstance(error, OperationalError) and not sqlstate:
             raise OutageError("database: no connection") from error
         raise
@@ -56,8 +52,6 @@ def sorted_errors() -> Iterator[None]:
 
 def is_reachable(engine: Engine) -> bool:
     """Whether the database answers; for readiness, so every error is a no."""
-    try:
-        with engine.connect() as connection:
-            return connection.scalar(text("select true")) is True
-    except DBAPIError:
-        return False
+    with suppress(DBAPIError), engine.connect() as connection:
+        return connection.scalar(text("select true")) is True
+    return False
