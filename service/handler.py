@@ -2,8 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import structlog
 
@@ -19,8 +18,7 @@ Key = TypeVar("Key")
 Known = TypeVar("Known")
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(NamedTuple):
     """The four things that a batch does to the world. Each may be repeated; none happens in part."""
 
     write: Callable[[Sequence[Item]], dict[str, Handled]]  # one transaction
