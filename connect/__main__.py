@@ -1,7 +1,6 @@
 """python -m connect topics | register: the two steps between a bare cluster and a running pipeline."""
 
 import argparse
-import sys
 
 from confluent_kafka import KafkaException
 from psycopg import OperationalError
@@ -20,7 +19,7 @@ def main() -> None:
     try:
         done = (make_topics if step == "topics" else register)(Settings())
     except (KafkaException, RequestException, OperationalError) as failure:
-        sys.exit(f"{step}: {failure}")
+        raise SystemExit(f"{step}: {failure}") from failure
     print(f"{step}: {', '.join(done) or 'all there'}")  # noqa: T201 - a one-shot says what it did
 
 
