@@ -97,8 +97,7 @@ def compare(wave: Sequence[Item], known: dict[str, Handled]) -> tuple[list[Messa
     messages = [item for item in wave if isinstance(item, Message) and item.message_id in known]
     same = [m for m in messages if m.value_sha256 == known[m.message_id].value_sha256]
     others = [m for m in messages if m.value_sha256 != known[m.message_id].value_sha256]
-    reason = "message_id: already seen with another value"
-    return same, [DeadLetter(message.record, "conflict", reason) for message in others]
+    return same, [DeadLetter(m.record, "conflict", "message_id: already seen with another value") for m in others]
 
 
 def report(
@@ -113,9 +112,8 @@ def report(
     metrics.REJECTED.inc(len(rejected))
     metrics.AUDITED.inc(len(answers) - len(refused))
     metrics.AUDIT_ERRORS.inc(len(refused))
-    for message in rejected:
-        order_id = message.order["order_id"]
-        log.info("rejected", message_id=message.message_id, order_id=order_id, **message.record.place)
+    for m in rejected:
+        log.info("rejected", message_id=m.message_id, order_id=m.order["order_id"], **m.record.place)
     for letter in letters:
         metrics.DEAD_LETTERS.labels(letter.kind).inc()
         log.warning("dead_letter", kind=letter.kind, reason=letter.reason, **letter.record.place)

@@ -18,7 +18,6 @@ from service.audit.store import record
 from service.database import is_reachable
 from service.outage import OutageError, RefusedError
 
-LOCK_NOT_AVAILABLE = "55P03"
 COME_BACK = {"Retry-After": "1"}
 
 
@@ -65,7 +64,7 @@ def answer(engine: Engine, given: list[tuple[Any, Any]]) -> list[Answer]:
     try:
         recorded = iter(record(engine, entries) if entries else [])
     except OutageError as outage:
-        if outage.sqlstate == LOCK_NOT_AVAILABLE:
+        if outage.sqlstate == "55P03":  # lock_not_available
             raise HTTPException(409, "Idempotency-Key: its first request is still in work", COME_BACK) from outage
         raise HTTPException(503, "the database does not answer", COME_BACK) from outage
     except RefusedError as refusal:
