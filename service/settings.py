@@ -35,7 +35,7 @@ class Settings(BaseSettings):
     service_host: str = "127.0.0.1"
     service_port: int = 8080
     poll_recent_seconds: float = 15  # /readyz: a loop that has not polled for this long is stuck
-    log_level: str = "info"  # debug also tells every message
+    log_level: str = "info"
 
     def kafka(self) -> dict[str, str | int | bool]:
         """The client's settings; each differs from its default for the reason beside it."""
