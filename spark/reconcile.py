@@ -3,9 +3,9 @@
 import argparse
 import json
 import sys
-import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
 import psycopg
@@ -17,20 +17,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark.hops import all_hops
-from spark.land import alone, start
-from spark.landing import Position, landed_positions, read_tables
+from spark.land import alone, landed_positions, read_landed, start
 from spark.outcome import count_hops, first_findings, judge
-from spark.positions import committed, offsets_now, partitions
+from spark.positions import Position, committed, landing_behind, offsets_now, partitions, wait
 from spark.report import as_text, in_order, render, verdict_of
-from spark.session import give_up, make_session
+from spark.session import BEGAN, give_up, make_session, say
 from spark.settings import Settings
-from spark.settle import hold, landing_behind, wait
 from spark.snapshot import Snapshot, read_all, snapshot
 from spark.sources import LEDGER, ORDERS, acknowledged, landed_records, late_sources, offsets_between
 from spark.storage import write_text
 
 SLOTS = ("fulfillment_outbox", "audit_outbox")
-BEGAN = time.monotonic()
 
 Frames = dict[str, DataFrame]
 Result = dict[str, Any]
@@ -49,7 +46,7 @@ def run(spark: SparkSession, settings: Settings, land: bool, ledger: str | None,
         held = read_at(spark, moments, settings.subscriber, ledger)
         for moment, slot in zip(moments, SLOTS, strict=True):
             wait(deadline, lambda moment=moment, slot=slot: moment.behind(slot))  # type: ignore[misc]
-    progress("both slots have passed")
+    say("both slots have passed")
     there = offsets_now(admin, kafka, ORDERS)
     held |= settle_landing(spark, settings, there, land, deadline)
     judged = judge(all_hops(held), late_sources(held["landed"], held["tracking"], handled)).persist()
@@ -66,10 +63,13 @@ def read_at(spark: SparkSession, moments: list[Snapshot], subscriber: str, ledge
     frames["tracking"] = frames["tracking"].where(F.col("subscriber") == subscriber)
     if ledger:
         frames["ledger"] = acknowledged(spark.read.json(ledger, schema=LEDGER, mode="FAILFAST"))
-    held = hold(frames)
+    held = {name: frame.persist() for name, frame in frames.items()}
+    reduce(
+        DataFrame.unionByName, (frame.select(F.lit(1).alias("row")) for frame in held.values())
+    ).count()
     for moment in moments:
         moment.connection.execute("rollback")  # Postgres may clean up again
-    progress("the databases are read")
+    say("the databases are read")
     return held
 
 
@@ -77,20 +77,21 @@ def settle_landing(
     spark: SparkSession, settings: Settings, there: dict[Position, range], land: bool, deadline: float
 ) -> Frames:
     """Land, or wait for the one who does; then what has landed, and the offsets that must have."""
-    with alone(settings.delta_root) as is_alone:
-        if landed_here := land and is_alone:
-            start(spark, settings, True, progress).awaitTermination()
-    landed, found = spark.range(0), dict[Position, range]()
+    landed, found, landed_here = spark.range(0), dict[Position, range](), False
+    if land:
+        with suppress(BlockingIOError), alone(settings.delta_root):
+            start(spark, settings, once=True).awaitTermination()
+            landed_here = True
 
     def behind() -> str:
         nonlocal landed, found
         landed.unpersist()
-        landed = landed_records(read_tables(spark, settings.landed, settings.topics), there).persist()
+        landed = landed_records(read_landed(spark, settings), there).persist()
         found = landed_positions(landed)
         return "" if landed_here else landing_behind(found, there)
 
     wait(deadline, behind)
-    progress("everything has landed")
+    say("everything has landed")
     must = {at: range(min(kept.start, found.get(at, kept).start), kept.stop) for at, kept in there.items()}
     return {"landed": landed, "expected": offsets_between(spark, must)}
 
@@ -99,7 +100,7 @@ def look_at(judged: DataFrame) -> Result:
     """Counts, first findings and verdict."""
     hops = in_order(row.asDict() for row in count_hops(judged).collect())
     findings = in_order(row.asDict() for row in first_findings(judged).collect())
-    progress("every hop is compared")
+    say("every hop is compared")
     return {**verdict_of(hops), "hops": hops, "findings": findings}
 
 
@@ -113,12 +114,7 @@ def keep(spark: SparkSession, root: str, judged: DataFrame, result: Result) -> N
     one.write.format("delta").mode("append").save(f"{root}/run")
     result["report"] = f"{root}/report/{result['run_id']}.html"
     write_text(spark, result["report"], render(result))
-    progress("outcomes and report are kept")
-
-
-def progress(line: str) -> None:
-    """Where the run is, beside its result."""
-    print(f"{time.monotonic() - BEGAN:6.1f} s  {line}", file=sys.stderr)  # noqa: T201 - a person waits
+    say("outcomes and report are kept")
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
-"""The Spark session: what Delta needs anywhere; what one machine needs stands in conf/."""
+"""The Spark session of a job, what it says meanwhile, and how it gives up."""
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,6 +13,7 @@ DELTA = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
 }
+BEGAN = time.monotonic()
 
 
 def make_session(name: str, jars: Path | None) -> SparkSession:
@@ -23,6 +25,11 @@ def make_session(name: str, jars: Path | None) -> SparkSession:
         os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).with_name("conf")))
         builder = builder.config("spark.driver.extraClassPath", f"{jars.absolute()}/*")
     return builder.getOrCreate()
+
+
+def say(line: str) -> None:
+    """Where the job is, at once and beside its result."""
+    print(f"{time.monotonic() - BEGAN:6.1f} s  {line}", file=sys.stderr, flush=True)  # noqa: T201 - a person waits
 
 
 def give_up(sentence: str) -> NoReturn:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark.landing import Position
+from spark.positions import Position
 
 ORDERS = "order.events"
 FULFILLMENTS = "fulfillment.events"

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark import sources
 from spark.hops import all_hops
-from spark.landing import SCHEMA
+from spark.land import SCHEMA
 from spark.outcome import judge
 
 Row = dict[str, Any]
