@@ -24,9 +24,10 @@ from spark.report import as_text, in_order, render, verdict_of
 from spark.session import BEGAN, give_up, make_session, say
 from spark.settings import Settings
 from spark.snapshot import Snapshot, read_all, snapshot
-from spark.sources import LEDGER, ORDERS, acknowledged, landed_records, late_sources, offsets_between
+from spark.sources import LEDGER, acknowledged, landed_records, late_sources, offsets_between
 from spark.storage import write_text
 
+ORDERS = "order.events"
 SLOTS = ("fulfillment_outbox", "audit_outbox")
 
 Frames = dict[str, DataFrame]
@@ -61,12 +62,10 @@ def read_at(spark: SparkSession, moments: list[Snapshot], subscriber: str, ledge
     """Everything that was there at these moments, read now and held: nothing of it is read again later."""
     frames = read_all(spark, *moments)
     frames["tracking"] = frames["tracking"].where(F.col("subscriber") == subscriber)
-    if ledger:
-        frames["ledger"] = acknowledged(spark.read.json(ledger, schema=LEDGER, mode="FAILFAST"))
+    sent = spark.read.json(ledger, schema=LEDGER, mode="FAILFAST") if ledger else spark.createDataFrame([], LEDGER)
+    frames["ledger"] = acknowledged(sent)
     held = {name: frame.persist() for name, frame in frames.items()}
-    reduce(
-        DataFrame.unionByName, (frame.select(F.lit(1).alias("row")) for frame in held.values())
-    ).count()
+    reduce(DataFrame.unionByName, (frame.select(F.lit(1).alias("row")) for frame in held.values())).count()
     for moment in moments:
         moment.connection.execute("rollback")  # Postgres may clean up again
     say("the databases are read")

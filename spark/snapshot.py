@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 FULFILLMENT = {
     "tracking": """select subscriber, message_id, 'message ' || message_id as source, partition, "offset",
         concat_ws('/', topic, partition, "offset") as position, encode(value_sha256, 'hex') as sha256,
-        audited_at is not null as audited, audit_error from tracking""",
+        audited_at is not null or audit_error is not null as marked, audit_error from tracking""",
     "fulfillment": """select message_id, 'message ' || message_id as source, order_id,
         jsonb_build_array(fulfillment_id, order_id, customer_id, total::text, lines)::text as facts
         from fulfillment""",
