@@ -77,10 +77,6 @@ PATH = list(dict.fromkeys(hop for hop, _, _ in HOPS))
 def all_hops(frames: Mapping[str, DataFrame]) -> DataFrame:
     """Every hop as rows of one frame: each source is read once, and one aggregation judges them all."""
     known = {**frames, **{name: query(text, frames) for name, text in DERIVED.items()}}
-    return reduce(DataFrame.union, (said(frame, name) for name, frame in known.items()))
-
-
-def said(frame: DataFrame, name: str) -> DataFrame:
-    """The rows of all hops of which one frame speaks."""
-    rows = ", ".join(sql for _, of, sql in HOPS if of == name)
-    return frame.selectExpr(f"inline(array({rows}))").where("hop is not null and id is not null")
+    rows = {name: ", ".join(sql for _, of, sql in HOPS if of == name) for name in known}
+    said = (frame.selectExpr(f"inline(array({rows[name]}))") for name, frame in known.items())
+    return reduce(DataFrame.union, said).where("hop is not null and id is not null")

@@ -99,6 +99,7 @@ def keep(spark: SparkSession, root: str, judged: DataFrame, result: Result) -> N
     one.write.format("delta").mode("append").save(f"{root}/run")
     result["report"] = f"{root}/report/{result['run_id']}.html"
     write_text(spark, result["report"], report.render(result))
+    say("outcomes and report are kept")
 
 
 def main() -> None:
