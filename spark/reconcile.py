@@ -62,6 +62,7 @@ def read_settled(spark: SparkSession, settings: Settings, ledger: str | None, de
         say("the databases are read")
         for moment in (fulfillment, audit):
             moment.connection.execute("rollback")  # Postgres may clean up again
+        for moment in (fulfillment, audit):
             positions.wait(deadline, moment.behind)
     return held, {moment.slot: moment.lsn for moment in (fulfillment, audit)}
 
