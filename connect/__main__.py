@@ -1,13 +1,12 @@
 """python -m connect topics | register: the two steps between a bare cluster and a running pipeline."""
 
 import argparse
-import sys
 
 from confluent_kafka import KafkaException
 from psycopg import OperationalError
 from requests import RequestException
 
-from connect.register import NotRunningError, register
+from connect.register import register
 from connect.settings import Settings
 from connect.topics import make_topics
 
@@ -19,8 +18,8 @@ def main() -> None:
     step = parser.parse_args().step
     try:
         done = (make_topics if step == "topics" else register)(Settings())
-    except (NotRunningError, KafkaException, RequestException, OperationalError) as failure:
-        sys.exit(f"{step}: {failure}")
+    except (KafkaException, RequestException, OperationalError) as failure:
+        raise SystemExit(f"{step}: {failure}") from failure
     print(f"{step}: {', '.join(done) or 'all there'}")  # noqa: T201 - a one-shot says what it did
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from pydantic_settings import BaseSettings
-from sqlalchemy import URL, make_url
 
 
 class Settings(BaseSettings):
@@ -17,6 +16,6 @@ class Settings(BaseSettings):
     replication_factor: int = 1  # 3 in production: with one replica, acks=all is acks=1
     connect_timeout_seconds: float = 90  # for the broker, the worker or a connector to become ready
 
-    def database(self, connector: str) -> URL:
+    def database(self, connector: str) -> str:
         """The database whose outbox this connector reads."""
-        return make_url(self.audit_database_url if connector.startswith("audit") else self.database_url)
+        return self.audit_database_url if connector.startswith("audit") else self.database_url

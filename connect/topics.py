@@ -8,20 +8,15 @@ from confluent_kafka.cimpl import NewTopic
 
 from connect.settings import Settings
 
-TOPICS = Path(__file__).with_name("topics.json")
-
 
 def make_topics(settings: Settings) -> list[str]:
     """Make what is missing and return its names; what exists is left as it is."""
-    timeout = settings.connect_timeout_seconds
+    timeout, replicas = settings.connect_timeout_seconds, settings.replication_factor
+    wanted = json.loads(Path(__file__).with_name("topics.json").read_text())
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     found = admin.list_topics(timeout=timeout).topics
-    missing = [
-        NewTopic(name, wanted["partitions"], settings.replication_factor, config=wanted["config"])
-        for name, wanted in json.loads(TOPICS.read_text()).items()
-        if name not in found
-    ]
-    made = admin.create_topics(missing, operation_timeout=timeout) if missing else {}
-    for answer in made.values():
-        answer.result()
-    return list(made)
+    missing = [name for name in wanted if name not in found]
+    topics = [NewTopic(n, wanted[n]["partitions"], replicas, config=wanted[n]["config"]) for n in missing]
+    for made in admin.create_topics(topics, operation_timeout=timeout).values() if topics else []:
+        made.result()
+    return missing

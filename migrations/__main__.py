@@ -1,12 +1,14 @@
 """python -m migrations upgrade | downgrade: roles, databases, tables, slots, in the order that works."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from sqlalchemy import create_engine
 
-from migrations.server import drop_slot, make_database, make_roles, make_slot
+from migrations.server import MAY_ENTER, drop_slot, make_database, make_roles, make_slot
 from migrations.settings import Settings
 
 HERE = Path(__file__).parent
@@ -17,20 +19,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m migrations", description=__doc__)
     parser.add_argument("direction", choices=["upgrade", "downgrade"])
     parser.add_argument("--without-slots", action="store_true", help="for a copy that no connector reads")
-    asked = parser.parse_args()
-    settings = Settings()
+    asked, settings = parser.parse_args(), Settings()
     if asked.direction == "upgrade":
-        with settings.engine("postgres").connect() as admin:
+        with settings.connect("postgres") as admin:
             make_roles(admin, settings.secrets_dir)
-            for database in settings.databases().values():
-                make_database(admin, database)
+            for name, database in settings.databases().items():
+                make_database(admin, database, MAY_ENTER[name])
     for name, database in settings.databases().items():
-        engine = settings.engine(database)
+        engine = create_engine("postgresql+psycopg://", creator=partial(settings.connect, database, autocommit=False))
         alembic = Config(attributes={"engine": engine})
-        alembic.set_main_option("script_location", str(HERE))
-        alembic.set_main_option("version_locations", str(HERE / name))
-        alembic.set_main_option("path_separator", "os")
-        with engine.connect() as admin:
+        places = {"script_location": str(HERE), "version_locations": str(HERE / name), "path_separator": "os"}
+        alembic.file_config["alembic"].update(places)
+        with settings.connect(database) as admin:
             if asked.direction == "upgrade":  # tables first, then the slot, then (elsewhere) the service
                 command.upgrade(alembic, "head")
                 if not asked.without_slots:

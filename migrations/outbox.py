@@ -21,9 +21,7 @@ def create_outbox(aggregate_types: str, writer: str) -> str:
 
         -- One row that the connector updates, so that its slot moves while the outbox is quiet.
         create table heartbeat (
-            only_row boolean primary key default true check (only_row),
-            at       timestamptz not null default now()
-        );
+            only_row boolean primary key default true check (only_row), at timestamptz not null default now());
         insert into heartbeat default values;
 
         -- With 'update', for the heartbeat; nobody may update the outbox.
@@ -35,9 +33,4 @@ def create_outbox(aggregate_types: str, writer: str) -> str:
     """
 
 
-DROP_OUTBOX = "drop publication outbox; drop table heartbeat; drop table outbox"
-
-
-def on_this_database(statement: str) -> str:
-    """A statement about the database at hand, whatever its name: write %I where the name belongs."""
-    return f"do $$ begin execute format('{statement}', current_database()); end $$"
+DROP_OUTBOX = "drop publication outbox; drop table heartbeat, outbox"

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from pydantic_settings import BaseSettings
-from sqlalchemy import Engine, create_engine, make_url
 
 
 class Settings(BaseSettings):
@@ -18,10 +19,9 @@ class Settings(BaseSettings):
     def databases(self) -> dict[str, str]:
         """Each set of migrations, and the database that it builds."""
         urls = {"fulfillment": self.database_url, "audit": self.audit_database_url}
-        return {name: make_url(url).database or name for name, url in urls.items()}
+        return {name: str(conninfo_to_dict(url)["dbname"]) for name, url in urls.items()}
 
-    def engine(self, database: str) -> Engine:
+    def connect(self, database: str, *, autocommit: bool = True) -> psycopg.Connection:
         """The administrator's way to a database, with no transaction but those that are asked for."""
         password = self.admin_database_password_file.read_text().strip()
-        url = make_url(self.admin_database_url).set(drivername="postgresql+psycopg", database=database)
-        return create_engine(url.set(password=password), isolation_level="AUTOCOMMIT")
+        return psycopg.connect(self.admin_database_url, dbname=database, password=password, autocommit=autocommit)

@@ -1,7 +1,6 @@
 """python -m service: handle orders until asked to stop, with the settings of the environment."""
 
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +8,7 @@ from functools import partial
 import structlog
 from sqlalchemy import Engine
 
-from service.consumer import OffsetsGoneError, OrderConsumer
+from service.consumer import OrderConsumer
 from service.database import connect_to
 from service.handler import Steps, handle
 from service.health import serve_health
@@ -36,7 +35,7 @@ def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
 
 def run(consumer: OrderConsumer, steps: Steps, stopping: threading.Event) -> None:
     """Gather a batch, handle it, and once more; asked to stop, finish the batch and leave the group."""
-    try:
+    with consumer.consumer:
         while not stopping.is_set():
             if records := consumer.gather():
                 try:
@@ -45,8 +44,6 @@ def run(consumer: OrderConsumer, steps: Steps, stopping: threading.Event) -> Non
                     ABANDONED.inc()
                     log.warning("abandoned", records=len(records), reason=str(reason))
                     consumer.rewind(records)
-    finally:
-        consumer.consumer.close()
     log.info("stopped")
 
 
@@ -60,10 +57,7 @@ def main(wire: Callable[[Settings, Engine, OrderConsumer], Steps] = wire) -> Non
     engine = connect_to(settings.database_url, settings.database_password_file, settings.database_timeout_seconds)
     consumer = OrderConsumer(settings, stopping.is_set)
     serve_health(settings, engine, consumer)
-    try:
-        run(consumer, wire(settings, engine, consumer), stopping)
-    except OffsetsGoneError as error:
-        sys.exit(f"service: {error}")
+    run(consumer, wire(settings, engine, consumer), stopping)
 
 
 if __name__ == "__main__":

@@ -17,10 +17,6 @@ RECORD_LIMIT = 1024 * 1024  # the broker's own limit; so many more bytes may com
 LOST = {KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID}
 
 
-class OffsetsGoneError(Exception):
-    """The records after the committed offset are no longer there: to go on would be to lose them silently."""
-
-
 class OrderConsumer:
     """One member of the group. Its callbacks run inside gather and idle, never beside a batch in work."""
 
@@ -31,9 +27,7 @@ class OrderConsumer:
         self.idling = False
         self.revoked: set[tuple[str, int]] = set()
         self.last_poll = time.monotonic()
-        self.consumer.subscribe(
-            [settings.order_topic], on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_revoke
-        )
+        self.consumer.subscribe([settings.order_topic], on_assign=self.on_assign, on_revoke=self.on_revoke)
 
     def gather(self) -> list[Record]:
         """A batch: so many records, so many bytes or so many milliseconds, whichever comes first."""
@@ -46,24 +40,23 @@ class OrderConsumer:
         deadline = time.monotonic() + self.settings.batch_window_ms / 1000
         while wanted > len(records) and room > 0 and (left := deadline - time.monotonic()) > 0:
             found = self.consumer.consume(min(wanted - len(records), room // RECORD_LIMIT + 1), left)
-            records += [record for message in found if (record := understand(message))]
+            records += [record for message in found if (record := received(message))]
             room -= sum(len(message.value() or b"") for message in found)
         self.last_poll = time.monotonic()
         return [record for record in records if (record.topic, record.partition) not in self.revoked]
 
     def idle(self, seconds: float) -> None:
         """Wait while staying in the group: everything paused, polling on, unless the batch is lost anyway."""
-        if not self.idling:
-            self.idling = True
-            self.consumer.pause(self.consumer.assignment())
+        self.idling = True
+        self.consumer.pause(self.consumer.assignment())
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            if self.is_stopping() or self.revoked:
-                raise AbandonedError("stopping" if self.is_stopping() else "a partition was taken away")
             message = self.consumer.poll(min(left, 0.2))
             self.last_poll = time.monotonic()
-            if message and (record := understand(message)):  # just assigned, and not paused in time
+            if message and (record := received(message)):  # just assigned, and not paused in time
                 self.rewind([record])
+            if self.is_stopping() or self.revoked:
+                raise AbandonedError("stopping" if self.is_stopping() else "a partition was taken away")
 
     def commit(self, records: Sequence[Record]) -> None:
         """The offsets after the batch; an outage while the broker cannot take them."""
@@ -109,7 +102,7 @@ class OrderConsumer:
                 LAG.labels(part.partition).set(max(0, end - part.offset))
 
 
-def understand(message: Message) -> Record | None:
+def received(message: Message) -> Record | None:
     """The record in what the client gave us, unless it is an error that passes."""
     topic, partition, offset = message.topic() or "", message.partition() or 0, message.offset() or 0
     error = message.error()
@@ -117,8 +110,9 @@ def understand(message: Message) -> Record | None:
         headers = cast("Headers", message.headers() or [])  # bytes, because nothing here deserializes
         return Record(topic, partition, offset, message.key(), message.value(), headers)
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
-        gone = f"{topic}/{partition}: the records after the committed offset are gone ({error.str()})"
-        raise OffsetsGoneError(f"{gone}. Find out what was lost, then set the group's offset by hand.")
+        # To go on would be to lose them silently.
+        gone = f"service: {topic}/{partition}: the records after the committed offset are gone ({error.str()})"
+        raise SystemExit(f"{gone}. Find out what was lost, then set the group's offset by hand.")
     if error.fatal():
         raise KafkaException(error)
     log.warning("kafka", what=error.str())

@@ -1,21 +1,24 @@
 """The story of a batch: read this first."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
-from service.batch import waves
-from service.dead_letter import DeadLetter
-from service.halving import halving
-from service.message import Message
+import structlog
+
+from service import metrics
 from service.outage import RefusedError
 from service.post import Entry
-from service.record import Record
-from service.report import report
-from service.store import Answers, Handled, Item
+from service.record import DeadLetter, Item, Message, Record, read
+from service.store import Answers, Handled
+
+log = structlog.get_logger()
+Part = TypeVar("Part")
+Key = TypeVar("Key")
+Known = TypeVar("Known")
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(NamedTuple):
     """The four things that a batch does to the world. Each may be repeated; none happens in part."""
 
     write: Callable[[Sequence[Item]], dict[str, Handled]]  # one transaction
@@ -48,6 +51,40 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
     steps.commit(records)
 
 
+def waves(records: Sequence[Record]) -> list[list[Item]]:
+    """The batch in waves that hold each message id once; repeats with the same value are folded.
+
+    The same id with another value goes into the next wave, where the database, which then knows the id,
+    tells the conflict from the message.
+    """
+    found: dict[int, list[Item]] = defaultdict(list)  # the first wave is made first, and so on
+    values: dict[str, list[str]] = defaultdict(list)  # the different values of each message id, as they arrived
+    for item in map(read, records):
+        if isinstance(item, DeadLetter):
+            found[0].append(item)
+        elif item.value_sha256 not in (seen := values[item.message_id]):
+            found[len(seen)].append(item)
+            seen.append(item.value_sha256)
+    metrics.BATCH_RECORDS.observe(len(records))
+    metrics.DUPLICATES.inc(len(records) - sum(map(len, found.values())))
+    return list(found.values())
+
+
+def halving(
+    parts: Sequence[Part],
+    step: Callable[[Sequence[Part]], dict[Key, Known]],
+    alone: Callable[[Part, RefusedError], dict[Key, Known]],
+) -> dict[Key, Known]:
+    """The step on all parts; if their content is refused, on each half in turn, until the bad part stands alone."""
+    try:
+        return step(parts)
+    except RefusedError as refusal:
+        if len(parts) == 1:
+            return alone(parts[0], refusal)
+    middle = len(parts) // 2
+    return halving(parts[:middle], step, alone) | halving(parts[middle:], step, alone)
+
+
 def bury(item: Item, refusal: RefusedError) -> DeadLetter:
     """The dead letter of a message that the database will never take."""
     if isinstance(item, DeadLetter):
@@ -60,5 +97,25 @@ def compare(wave: Sequence[Item], known: dict[str, Handled]) -> tuple[list[Messa
     messages = [item for item in wave if isinstance(item, Message) and item.message_id in known]
     same = [m for m in messages if m.value_sha256 == known[m.message_id].value_sha256]
     others = [m for m in messages if m.value_sha256 != known[m.message_id].value_sha256]
-    reason = "message_id: already seen with another value"
-    return same, [DeadLetter(message.record, "conflict", reason) for message in others]
+    return same, [DeadLetter(m.record, "conflict", "message_id: already seen with another value") for m in others]
+
+
+def report(
+    messages: Sequence[Message], known: dict[str, Handled], letters: Sequence[DeadLetter], answers: Answers
+) -> None:
+    """Once for each wave, after everything in it is safe; added up first, because a counter's lock costs."""
+    first = [message for message in messages if known[message.message_id].first]
+    rejected = [message for message in first if not known[message.message_id].fulfilled]
+    refused = {message_id: error for message_id, error in answers.items() if error}
+    metrics.DUPLICATES.inc(len(messages) - len(first))
+    metrics.FULFILLED.inc(len(first) - len(rejected))
+    metrics.REJECTED.inc(len(rejected))
+    metrics.AUDITED.inc(len(answers) - len(refused))
+    metrics.AUDIT_ERRORS.inc(len(refused))
+    for m in rejected:
+        log.info("rejected", message_id=m.message_id, order_id=m.order["order_id"], **m.record.place)
+    for letter in letters:
+        metrics.DEAD_LETTERS.labels(letter.kind).inc()
+        log.warning("dead_letter", kind=letter.kind, reason=letter.reason, **letter.record.place)
+    for message_id, error in refused.items():
+        log.error("audit_refused", message_id=message_id, reason=error)

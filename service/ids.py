@@ -18,7 +18,5 @@ def derive(kind: str, source: str) -> str:
 
 def traceparent(given: str | None, event_id: str) -> str:
     """The caller's trace, or one derived from the event: a header is never null."""
-    if given and TRACEPARENT.fullmatch(given):
-        return given
     digits = event_id.replace("-", "")
-    return f"00-{digits}-{digits[:16]}-00"
+    return given if given and TRACEPARENT.fullmatch(given) else f"00-{digits}-{digits[:16]}-00"

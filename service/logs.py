@@ -3,19 +3,14 @@
 import logging
 import sys
 
-import structlog
+from structlog import PrintLoggerFactory, configure, make_filtering_bound_logger
+from structlog.processors import JSONRenderer, TimeStamper, add_log_level, format_exc_info
 
 
 def configure_logs(level: str) -> None:
     """To standard error, so that standard output stays free for what a command answers."""
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    configure(
+        processors=[add_log_level, TimeStamper(fmt="iso"), format_exc_info, JSONRenderer()],
+        wrapper_class=make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=PrintLoggerFactory(sys.stderr),
     )

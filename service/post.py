@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import requests
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_json
-from typing_extensions import TypedDict
+from pydantic_core import from_json, to_json
 from urllib3.exceptions import HTTPError
 
 from service.ids import derive
-from service.message import Message
 from service.outage import OutageError, RefusedError
+from service.record import Message, clean
 from service.store import Answers
 
 REFUSED = {400, 413, 422}  # the same bytes again will be refused again
@@ -27,32 +25,13 @@ class Entry(NamedTuple):
 
     def item(self) -> dict[str, Any]:
         """A pure function of the message and its outcome: a retry sends the same key and the same bytes."""
-        message_id = self.message.message_id
-        body = {
-            "message_id": message_id,
-            "order_id": self.message.order["order_id"],
-            "outcome": "fulfilled" if self.fulfilled else "rejected",
-            "fulfillment_id": derive("fulfillment", message_id) if self.fulfilled else None,
-            "total": self.message.total if self.fulfilled else None,
-        }
-        return {"idempotency_key": derive("audit", message_id), "body": body}
-
-
-class ItemAnswer(TypedDict):
-    """What the receiver says to one entry."""
-
-    idempotency_key: str | None
-    status: int
-    body: dict[str, Any]
-
-
-class BatchAnswer(TypedDict):
-    """What it says to all of them."""
-
-    items: list[ItemAnswer]
-
-
-ANSWER = TypeAdapter(BatchAnswer)
+        message = self.message
+        ids = {"message_id": message.message_id, "order_id": message.order["order_id"]}
+        outcome: dict[str, str | None] = {"outcome": "rejected", "fulfillment_id": None, "total": None}
+        if self.fulfilled:
+            fulfillment_id = derive("fulfillment", message.message_id)
+            outcome = {"outcome": "fulfilled", "fulfillment_id": fulfillment_id, "total": message.total}
+        return {"idempotency_key": derive("audit", message.message_id), "body": ids | outcome}
 
 
 def session() -> requests.Session:
@@ -68,26 +47,26 @@ def post(http: requests.Session, url: str, timeout: float, entries: Sequence[Ent
     body = to_json({"items": list(items.values())})
     status, retry_after, content = send(http, f"{url}/audit-entries/batch", body, timeout)
     if status in REFUSED:
-        raise RefusedError(f"{status} {content[:500].decode(errors='replace')}")
+        raise RefusedError(clean(f"{status} {content[:500].decode(errors='replace')}"))
     if status != 200:  # 401, 403 and 404 too: somebody must mend them, and until then nothing is skipped
         raise OutageError(f"audit receiver: {status}", retry_after)
     try:
-        answers = {item["idempotency_key"]: item for item in ANSWER.validate_json(content)["items"]}
+        answers = {item["idempotency_key"]: item for item in from_json(content)["items"]}
         return {message_id: verdict(answers[item["idempotency_key"]]) for message_id, item in items.items()}
-    except (ValidationError, LookupError) as error:
+    except (ValueError, TypeError, AttributeError, LookupError) as error:  # no JSON, or of another form
         raise OutageError("audit receiver: not an answer for each entry") from error
 
 
-def verdict(item: ItemAnswer) -> str | None:
+def verdict(item: dict[str, Any]) -> str | None:
     """None for an accepted entry, the reason for a refused one; anything else is asked again."""
     if item["status"] in REFUSED:
-        return f"{item['status']} {item['body'].get('detail', '')}"[:500]
+        return clean(f"{item['status']} {item['body'].get('detail', '')}"[:500])
     if item["status"] not in (200, 201):
         raise OutageError(f"audit receiver: item status {item['status']}")
     return None
 
 
-def send(http: requests.Session, url: str, body: bytes, timeout: float) -> tuple[int, float | None, bytes]:
+def send(http: requests.Session, url: str, body: bytes, timeout: float) -> tuple[int, float, bytes]:
     """One request; a lost, late or endless answer is an outage, because its effect is unknown."""
     deadline = time.monotonic() + timeout
     headers = {"Content-Type": "application/json"}
@@ -101,4 +80,4 @@ def send(http: requests.Session, url: str, body: bytes, timeout: float) -> tuple
     except (requests.RequestException, HTTPError, OSError) as error:
         raise OutageError(f"audit receiver: {type(error).__name__}") from error
     seconds = answer.headers.get("Retry-After", "")  # its other form, a date, is left to our own back-off
-    return answer.status_code, float(seconds) if seconds.isdigit() else None, content
+    return answer.status_code, float(seconds) if seconds.isdecimal() else 0, content

@@ -37,7 +37,7 @@ class Settings(BaseSettings):
     service_host: str = "127.0.0.1"
     service_port: int = 8080
     poll_recent_seconds: float = 15  # /readyz: a loop that has not polled for this long is stuck
-    log_level: str = "info"  # debug also tells every message
+    log_level: str = "info"
 
     @property
     def worst_batch_seconds(self) -> float:
@@ -68,16 +68,12 @@ class Settings(BaseSettings):
             "bootstrap.servers": self.kafka_bootstrap_servers,
             "group.id": self.group_id,
             "enable.auto.commit": False,  # an offset is committed after the work, never before
-            "enable.auto.offset.store": False,
             "auto.offset.reset": "error",  # lost records are said, not skipped
             "partition.assignment.strategy": "cooperative-sticky",  # a rebalance takes only what moves
             "session.timeout.ms": self.session_timeout_ms,
             "heartbeat.interval.ms": self.session_timeout_ms // 3,
             "max.poll.interval.ms": self.max_poll_interval_ms,
-            "allow.auto.create.topics": False,
-            "check.crcs": True,
+            "check.crcs": True,  # bytes that a disk or a wire has changed are an error, not an order
             "queued.max.messages.kbytes": self.prefetch_kib,
-            "fetch.max.bytes": self.prefetch_kib * 1024,
-            "message.max.bytes": self.prefetch_kib * 1024,
             "fetch.queue.backoff.ms": 10,  # by default a full queue makes the fetcher sleep for a second
         }

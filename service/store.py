@@ -7,11 +7,9 @@ from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
 from service.database import sorted_errors
-from service.dead_letter import DeadLetter, payload
 from service.ids import derive, traceparent
-from service.message import Message
+from service.record import DeadLetter, Item, Message, payload
 
-Item = Message | DeadLetter
 Answers = dict[str, str | None]  # message id -> None, or why the audit receiver refused its entry for good
 
 
@@ -35,7 +33,7 @@ WRITE = text("""
         select * from json_to_recordset(cast(:items as json)) as i (
             n int, is_message bool, topic text, partition int, "offset" bigint, event_id uuid, traceparent text,
             message_id text, value_sha256 bytea, order_id text, fulfillment_id uuid, customer_id text,
-            placed_at text, lines json, total text, kind text, reason text, payload json)
+            placed_at text, lines json, total text, payload json)
     ), tracked as (
         insert into tracking (subscriber, message_id, value_sha256, topic, partition, "offset")
         select :subscriber, message_id, value_sha256, topic, partition, "offset"
@@ -43,28 +41,24 @@ WRITE = text("""
         on conflict do nothing returning message_id
     ), fulfilled as (
         insert into fulfillment (order_id, fulfillment_id, message_id, customer_id, placed_at, lines, total)
-        select order_id, fulfillment_id, message_id, customer_id, cast(placed_at as timestamptz), lines,
-               cast(total as numeric)
+        select order_id, fulfillment_id, message_id, customer_id, placed_at::timestamptz, lines, total::numeric
         from item join tracked using (message_id) order by order_id, n
         on conflict do nothing returning message_id
     ), buried as (
         insert into dead_letter (topic, partition, "offset", kind, reason)
-        select topic, partition, "offset", kind, reason
+        select topic, partition, "offset", payload->>'kind', payload->>'reason'
         from item where not is_message order by topic, partition, "offset"
         on conflict do nothing returning topic, partition, "offset"
     ), decided as materialized (
         select item.*, coalesce(f.message_id, fulfilled_by(order_id)) as fulfilled_by
         from item join tracked using (message_id) left join fulfilled f using (message_id)
-    ), event as (
-        select n, event_id, 'fulfillment' as aggregate_type, order_id as aggregate_id,
-               'order-fulfilled' as event_type, traceparent, json_build_object('message_id', message_id,
-               'order_id', order_id, 'fulfillment_id', fulfillment_id, 'customer_id', customer_id,
-               'placed_at', placed_at, 'lines', lines, 'total', total) as payload
+    ), event (n, event_id, aggregate_type, aggregate_id, event_type, traceparent, payload) as (
+        select n, event_id, 'fulfillment', order_id, 'order-fulfilled', traceparent, (select row_to_json(e) from (
+               select message_id, order_id, fulfillment_id, customer_id, placed_at, lines, total) e)
         from decided where fulfilled_by = message_id
         union all
-        select n, event_id, 'rejection', order_id, 'order-rejected', traceparent,
-               json_build_object('message_id', message_id, 'order_id', order_id,
-                                 'reason', 'already_fulfilled', 'fulfilled_by', fulfilled_by)
+        select n, event_id, 'rejection', order_id, 'order-rejected', traceparent, (select row_to_json(e) from (
+               select message_id, order_id, 'already_fulfilled' as reason, fulfilled_by) e)
         from decided where fulfilled_by <> message_id
         union all
         select n, event_id, 'dead-letter', concat_ws('/', topic, partition, "offset"), 'record-dead-lettered',
@@ -83,7 +77,7 @@ WRITE = text("""
 # The statement above cannot see what the worker that it waited for has committed; this one can.
 KNOWN = text("""
     select t.message_id, encode(t.value_sha256, 'hex') as value_sha256, f.message_id is not null as fulfilled,
-           t.audited_at is not null or t.audit_error is not null as audited
+           t.audited_at is not null or t.audit_error is not null as audited, false as first
     from tracking t left join fulfillment f on f.order_id = any(:order_ids) and f.message_id = t.message_id
     where t.subscriber = :subscriber and t.message_id = any(:message_ids)
 """)
@@ -91,7 +85,7 @@ KNOWN = text("""
 # Once the receiver has answered, a redelivery need not ask it again.
 MARK = text("""
     update tracking t set audited_at = case when a.error is null then now() end, audit_error = a.error
-    from json_to_recordset(cast(:answers as json)) as a (message_id text, error text)
+    from json_each_text(cast(:answers as json)) as a (message_id, error)
     where t.subscriber = :subscriber and t.message_id = a.message_id
 """)
 
@@ -99,64 +93,38 @@ MARK = text("""
 def write(engine: Engine, subscriber: str, items: Sequence[Item]) -> dict[str, Handled]:
     """Write what is new, and return what is now known of every message of the batch."""
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
+    known = {key: Handled(m.value_sha256, fulfilled=True, audited=False, first=True) for key, m in messages.items()}
     with sorted_errors(), engine.connect() as connection:
-        known = {key: Handled(m.value_sha256, fulfilled=True, audited=False, first=True) for key, m in messages.items()}
-        written = connection.execute(WRITE, {"subscriber": subscriber, "items": rows(items)})
-        others = {row.message_id: row.first for row in written}
-        known |= {key: known[key]._replace(fulfilled=False) for key, first in others.items() if first}
-        before = [messages[key] for key, first in others.items() if not first]
-        if before:
-            order_ids = [message.order["order_id"] for message in before]
-            ids = {"message_ids": [message.message_id for message in before], "order_ids": order_ids}
-            for row in connection.execute(KNOWN, {"subscriber": subscriber, **ids}):
-                known[row.message_id] = Handled(row.value_sha256, row.fulfilled, row.audited, first=False)
+        others = connection.execute(WRITE, {"subscriber": subscriber, "items": rows(items)}).all()
+        known |= {key: known[key]._replace(fulfilled=False) for key, _ in others}
+        if before := [key for key, first in others if not first]:
+            order_ids = [messages[key].order["order_id"] for key in before]
+            asked = {"subscriber": subscriber, "message_ids": before, "order_ids": order_ids}
+            for key, *found in connection.execute(KNOWN, asked):
+                known[key] = Handled(*found)
     return known
 
 
 def mark(engine: Engine, subscriber: str, answers: Answers) -> None:
     """One statement and one commit for the whole batch."""
-    told = to_json([{"message_id": message_id, "error": error} for message_id, error in answers.items()]).decode()
     with sorted_errors(), engine.connect() as connection:
-        connection.execute(MARK, {"subscriber": subscriber, "answers": told})
+        connection.execute(MARK, {"subscriber": subscriber, "answers": to_json(answers).decode()})
 
 
 def rows(items: Sequence[Item]) -> str:
     """The batch as one JSON array: one parameter, however many rows; and no spaces to read."""
-    found = [message_row(n, i) if isinstance(i, Message) else letter_row(n, i) for n, i in enumerate(items)]
-    return to_json(found).decode()
+    return to_json([row(n, item) for n, item in enumerate(items)]).decode()
 
 
-def message_row(n: int, message: Message) -> dict[str, Any]:
-    """What is stored of a message; its ids are derived from nothing but its message id."""
-    record, event_id = message.record, derive("event", message.message_id)
-    return {
-        **message.order,
-        "n": n,
-        "is_message": True,
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "message_id": message.message_id,
-        "value_sha256": f"\\x{message.value_sha256}",
-        "fulfillment_id": derive("fulfillment", message.message_id),
-        "total": message.total,
-        "event_id": event_id,
-        "traceparent": traceparent(message.traceparent, event_id),
-    }
-
-
-def letter_row(n: int, letter: DeadLetter) -> dict[str, Any]:
-    """What is stored of a dead letter; its event id is derived from the record's position."""
-    record, event_id = letter.record, derive("dead-letter", letter.record.position)
-    return {
-        "n": n,
-        "is_message": False,
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "kind": letter.kind,
-        "reason": letter.reason,
-        "payload": payload(letter),
-        "event_id": event_id,
-        "traceparent": traceparent(None, event_id),
-    }
+def row(n: int, item: Item) -> dict[str, Any]:
+    """What is stored of an item; its ids are derived from nothing but its message id, or a dead letter's place."""
+    place = item.record.place
+    if isinstance(item, DeadLetter):
+        event_id = derive("dead-letter", "{topic}/{partition}/{offset}".format_map(place))
+        ids = {"event_id": event_id, "traceparent": traceparent(None, event_id)}
+        return {"n": n, "is_message": False, **place, **ids, "payload": payload(item)}
+    message_id, event_id = item.message_id, derive("event", item.message_id)
+    known = {"message_id": message_id, "value_sha256": f"\\x{item.value_sha256}", "total": item.total}
+    ids = {"event_id": event_id, "traceparent": traceparent(item.traceparent, event_id)}
+    ids["fulfillment_id"] = derive("fulfillment", message_id)
+    return {"n": n, "is_message": True, **place, **item.order, **known, **ids}

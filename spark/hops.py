@@ -1,134 +1,82 @@
 """Each hop of the path, as rows that say what went in and what came out, by one id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from spark.sources import DEAD_LETTERS, FULFILLMENTS, OF_RECORD, ORDERS, REJECTIONS
+from spark.sources import query
 
-LEDGER = "ledger → order.events"
-EXPECTED = "ledger → outcome"
-LANDED = "topics → landed"
+# Frames that follow from two others. A redelivery brings a message that was tracked from another record, with the
+# same value. Of a dead letter's message another record may have made more.
+DERIVED = {
+    "acknowledged": """select landed.* from {landed} as landed left semi join {ledger} using (position)
+        where topic = 'order.events'""",
+    "fate": """select position, concat('record ', position) as source, coalesce(buried, outcome) as became,
+        if(became <> expected, concat('expected ', expected, ', became ', became), null) as note from {ledger}
+        left join (select position, 'dead_letter' as buried from {dead_letter}) using (position)
+        left join (select message_id, outcome from {outbox} where outcome is not null) using (message_id)""",
+    "redelivery": """select landed.* from {landed} as landed join {tracking} as first using (message_id, sha256)
+        where topic = 'order.events' and landed.position <> first.position""",
+    "rejection": """select rejection.*, case when winner is null then 'rejected, but nobody fulfilled the order'
+        when winner <> fulfilled_by then concat('rejected for ', fulfilled_by, ', fulfilled by ', winner) end as note
+        from {outbox} as rejection left join (select order_id, message_id as winner from {fulfillment})
+        using (order_id) where outcome = 'rejected'""",
+}
+COLUMNS = ("hop", "side", "id", "effect", "print", "source", "note")
 HANDLED = "order.events → tracking or dead letter"
 DECIDED = "tracking → fulfillment or rejection"
-TRACKED_OUT = "tracking → outbox"
-BURIED_OUT = "dead letter → outbox"
-PUBLISHED = "outbox → "  # and the topic
-AUDITED = "tracking → audit entry"
-MARKED = "tracking → audit mark"
-AUDITED_OUT = "audit entry → outbox"
-TO_TOPICS = [f"{PUBLISHED}{topic}" for topic in (FULFILLMENTS, REJECTIONS, DEAD_LETTERS, "audit.events")]
-PATH = [LEDGER, EXPECTED, LANDED, HANDLED, DECIDED, TRACKED_OUT, BURIED_OUT, *TO_TOPICS[:3]]
-PATH += [AUDITED, MARKED, AUDITED_OUT, TO_TOPICS[3]]
-
-# The side for which a row speaks. AGAIN: the effect of this record is an earlier one, it was a redelivery.
-# FACT: neither went in nor came out, but its print must be that of the others.
-IN, OUT, AGAIN, FACT = "in", "out", "again", "fact"
-DEAD_LETTER = "dead letter"
-REJECTION = "rejection"
-
+VALUE = "coalesce(sha256, 'no value')"
 SENT = "concat_ws(' ', key, sha256)"
-PRINT = "coalesce(sha256, 'no value')"
-
-COLUMNS = ("id", "effect", "print", "source", "note")
-IS_ORDER = f"topic = '{ORDERS}'"
-IS_OF_MESSAGE = f"topic in ('{FULFILLMENTS}', '{REJECTIONS}')"
-IS_OF_RECORD = f"topic = '{DEAD_LETTERS}'"
-IS_OF_ENTRY = "audit_entry_id is not null"
-TOPIC_HOP = f"concat('{PUBLISHED}', topic)"
-WRONG_WINNER = """case when winner is null then 'rejected, but nobody fulfilled the order'
-    when winner <> fulfilled_by then concat('rejected for ', fulfilled_by, ', fulfilled by ', winner) end"""
-REFUSED = "concat('the audit receiver refused it: ', audit_error)"
-OTHER_WAY = "if(became <> expected, concat('expected ', expected, ', became ', became), null)"
+TO_TOPIC = "if(topic <> 'order.events', 'outbox → ' || topic, null)"
 
 
-def row(hop: str, side: str, id: str, when: str = "true", **columns: str) -> str:  # noqa: A002
-    """SQL for one row of one hop, where a condition holds; a column that is not given is null."""
-    given = {"id": id, "source": "source", **columns}
-    strings = ", ".join(f"'{name}', string({given.get(name, 'null')})" for name in COLUMNS)
-    name = hop if hop == TOPIC_HOP else f"'{hop}'"
-    return f"if({when}, named_struct('hop', {name}, 'side', '{side}', {strings}), null)"
+def row(name: str, side_of: str, id: str, *, when: str = "true", **columns: str) -> tuple[str, str, str]:  # noqa: A002
+    """A hop, the frame that speaks of it, and SQL for what each of its rows says; what is not given is null."""
+    side, frame = side_of.split()
+    given = {"hop": f"'{name}'", "side": f"'{side}'", "id": id, "source": "source"} | columns
+    fields = ", ".join(f"'{column}', string({given.get(column, 'null')})" for column in COLUMNS)
+    return name, frame, f"if({when}, named_struct({fields}), null)"
 
 
-# What a row of each source says about which hop.
-SAYS = {
-    "expected": [row(LANDED, IN, "position", source="null")],
-    "landed": [
-        row(LANDED, OUT, "position", effect="row", source="null"),
-        row(HANDLED, IN, "position", print="sha256", when=IS_ORDER),
-        row(TOPIC_HOP, OUT, "event_id", effect="event_id", print=SENT, when=f"not {IS_ORDER}"),
-    ],
-    "redelivery": [row(HANDLED, AGAIN, "position")],
-    "tracking": [
-        row(HANDLED, OUT, "position", effect="'tracking'", print="sha256", source=OF_RECORD),
-        row(DECIDED, IN, "message_id"),
-        row(TRACKED_OUT, IN, "message_id"),
-        row(AUDITED, IN, "message_id", note=REFUSED),
-        row(MARKED, IN, "message_id"),
-        row(MARKED, OUT, "message_id", effect="'mark'", when="audited or audit_error is not null"),
-    ],
-    "dead_letter": [row(HANDLED, OUT, "position", effect=f"'{DEAD_LETTER}'"), row(BURIED_OUT, IN, "position")],
-    "fulfillment": [row(DECIDED, OUT, "message_id", effect="concat('order ', order_id)", print="facts")],
-    "rejection": [row(DECIDED, OUT, "message_id", effect=f"'{REJECTION}'", note=WRONG_WINNER)],
-    "outbox": [
-        row(TOPIC_HOP, IN, "event_id", print=SENT),
-        row(DECIDED, FACT, "message_id", print="facts", when=f"topic = '{FULFILLMENTS}'"),
-        row(TRACKED_OUT, OUT, "message_id", effect="event_id", when=IS_OF_MESSAGE),
-        row(AUDITED, FACT, "message_id", print="audit", when=IS_OF_MESSAGE),
-        row(BURIED_OUT, OUT, "key", effect="event_id", when=IS_OF_RECORD),
-        row(HANDLED, FACT, "key", print="value_sha256", when=IS_OF_RECORD),
-        row(AUDITED_OUT, OUT, "audit_entry_id", effect="event_id", print="facts", when=IS_OF_ENTRY),
-    ],
-    "audit_entry": [
-        row(AUDITED, OUT, "message_id", effect="idempotency_key", print="audit"),
-        row(AUDITED_OUT, IN, "audit_entry_id", print="facts"),
-    ],
-    "ledger": [row(LEDGER, IN, "position", print=PRINT, source="null")],
-    "acknowledged": [row(LEDGER, OUT, "position", effect="'record'", print=PRINT, source="null")],
-    "fate": [
-        row(EXPECTED, IN, "position", note=OTHER_WAY, source=OF_RECORD),
-        row(EXPECTED, OUT, "position", effect="became", source=OF_RECORD, when="became is not null"),
-    ],
-}
+# In and out are the two sides of a hop. Again: the effect of this record is an earlier one, it was a redelivery.
+# Fact: neither went in nor came out, but its print must be that of the others.
+HOPS = [
+    row("ledger → order.events", "in ledger", "position", print=VALUE),
+    row("ledger → order.events", "out acknowledged", "position", effect="'record'", print=VALUE),
+    row("ledger → outcome", "in fate", "position", note="note"),
+    row("ledger → outcome", "out fate", "position", effect="became"),
+    row("topics → landed", "in expected", "position"),
+    row("topics → landed", "out landed", "position", effect="row"),
+    row(HANDLED, "in landed", "position", print="sha256", when="topic = 'order.events'"),
+    row(HANDLED, "again redelivery", "position"),
+    row(HANDLED, "out tracking", "position", effect="'tracking'", print="sha256", source="'record ' || position"),
+    row(HANDLED, "out dead_letter", "position", effect="'dead letter'"),
+    row(HANDLED, "fact outbox", "key", print="value_sha256", when="topic = 'dead-letter.events'"),
+    row(DECIDED, "in tracking", "message_id"),
+    row(DECIDED, "out fulfillment", "message_id", effect="'order ' || order_id", print="facts"),
+    row(DECIDED, "out rejection", "message_id", effect="'rejection'", note="note"),
+    row(DECIDED, "fact outbox", "message_id", print="facts", when="outcome = 'fulfilled'"),
+    row("tracking → outbox", "in tracking", "message_id"),
+    row("tracking → outbox", "out outbox", "message_id", effect="event_id", when="outcome is not null"),
+    row("dead letter → outbox", "in dead_letter", "position"),
+    row("dead letter → outbox", "out outbox", "key", effect="event_id", when="topic = 'dead-letter.events'"),
+    row("tracking → audit entry", "in tracking", "message_id", note="'the audit receiver refused it: ' || audit_error"),
+    row("tracking → audit entry", "out audit_entry", "message_id", effect="idempotency_key", print="audit"),
+    row("tracking → audit entry", "fact outbox", "message_id", print="audit", when="outcome is not null"),
+    row("tracking → audit mark", "in tracking", "message_id"),
+    row("tracking → audit mark", "out tracking", "message_id", effect="if(marked, 'mark', null)"),
+    row("audit entry → outbox", "in audit_entry", "audit_entry_id", print="facts"),
+    row("audit entry → outbox", "out outbox", "audit_entry_id", effect="event_id", print="facts"),
+    row("outbox → topic", "in outbox", "event_id", hop=TO_TOPIC, print=SENT),
+    row("outbox → topic", "out landed", "event_id", hop=TO_TOPIC, effect="event_id", print=SENT),
+]
+PATH = list(dict.fromkeys(hop for hop, _, _ in HOPS))
 
 
-def all_hops(at: Mapping[str, DataFrame]) -> DataFrame:
+def all_hops(frames: Mapping[str, DataFrame]) -> DataFrame:
     """Every hop as rows of one frame: each source is read once, and one aggregation judges them all."""
-    orders = at["landed"].where(IS_ORDER)
-    known = {
-        **at,
-        "redelivery": redeliveries(orders, at["tracking"]),
-        "rejection": rejections(at["outbox"], at["fulfillment"]),
-    }
-    if "ledger" in at:
-        known["acknowledged"] = orders.join(at["ledger"].select("position"), on="position", how="left_semi")
-        known["fate"] = fates(at["ledger"], at["dead_letter"], at["outbox"])
-    return reduce(DataFrame.unionByName, (said(frame, SAYS[name]) for name, frame in known.items()))
-
-
-def said(frame: DataFrame, rows: Sequence[str]) -> DataFrame:
-    """The rows of all hops that one source speaks of."""
-    each = F.explode(F.array(*map(F.expr, rows))).alias("row")
-    return frame.select(each).where("row is not null").select("row.*")
-
-
-def redeliveries(orders: DataFrame, tracking: DataFrame) -> DataFrame:
-    """Records whose message was tracked from another record, with the same value."""
-    first = tracking.selectExpr("message_id", "sha256", "position as first_position")
-    return orders.join(first, on=["message_id", "sha256"], how="inner").where("position <> first_position")
-
-
-def rejections(outbox: DataFrame, fulfillment: DataFrame) -> DataFrame:
-    """Each rejection beside the message that really fulfilled its order."""
-    winner = fulfillment.selectExpr("order_id", "message_id as winner")
-    return outbox.where(F.col("topic") == REJECTIONS).join(winner, on="order_id", how="left")
-
-
-def fates(ledger: DataFrame, dead_letter: DataFrame, outbox: DataFrame) -> DataFrame:
-    """What became of each acknowledged record: of a dead letter's message another record may have more."""
-    buried = dead_letter.selectExpr("position", "'dead_letter' as buried")
-    decided = outbox.where(IS_OF_MESSAGE).selectExpr("message_id", "outcome as decided")
-    both = ledger.join(buried, on="position", how="left").join(decided, on="message_id", how="left")
-    return both.withColumn("became", F.coalesce("buried", "decided"))
+    known = {**frames, **{name: query(text, frames) for name, text in DERIVED.items()}}
+    rows = {name: ", ".join(sql for _, of, sql in HOPS if of == name) for name in known}
+    said = (frame.selectExpr(f"inline(array({rows[name]}))") for name, frame in known.items())
+    return reduce(DataFrame.union, said).where("hop is not null and id is not null")

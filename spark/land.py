@@ -3,31 +3,29 @@
 import argparse
 import fcntl
 import signal
-import time
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka.admin import AdminClient
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark.landing import landed_positions, make_table, read_tables, records, starting_offsets
-from spark.positions import partitions
-from spark.session import give_up, make_session
+from spark.positions import Position, partitions, starting_offsets
+from spark.session import give_up, make_session, say
 from spark.settings import Settings
 from spark.storage import exists
 
+SCHEMA = """topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,
+    headers array<struct<key: string, value: binary>>"""
+
 Append = Callable[[DataFrame, str, str, int], None]  # rows, table, query id, batch id
-
-
-def say(line: str) -> None:
-    """One line, at once."""
-    print(line, flush=True)  # noqa: T201 - a job that runs for weeks says what it did
 
 
 def append_once(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
@@ -36,73 +34,76 @@ def append_once(rows: DataFrame, path: str, query_id: str, batch_id: int) -> Non
     rows.write.format("delta").mode("append").options(**options).save(path)
 
 
-def start(
-    spark: SparkSession, settings: Settings, once: bool, say: Callable[[str], None] = say, append: Append = append_once
-) -> StreamingQuery:
+def start(spark: SparkSession, settings: Settings, once: bool, append: Append = append_once) -> StreamingQuery:
     """Start the query where its checkpoint says or, when that is lost, behind what has landed."""
-    kafka = (
-        spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", settings.kafka_bootstrap_servers)
-        .option("kafka.isolation.level", "read_committed")
-        .option("subscribe", ",".join(settings.topics))
-        .option("startingOffsets", first_offsets(spark, settings))  # with a new checkpoint only
-        .option("maxOffsetsPerTrigger", settings.land_max_offsets)
-        .options(includeHeaders=True, failOnDataLoss=True)
-        .load()
-    )
+    kafka: dict[str, Any] = {
+        "kafka.bootstrap.servers": settings.kafka_bootstrap_servers,
+        "kafka.isolation.level": "read_committed",
+        "subscribe": ",".join(settings.topics),
+        "startingOffsets": first_offsets(spark, settings),  # with a new checkpoint only
+        "maxOffsetsPerTrigger": settings.land_max_offsets,
+    }
+    records = spark.readStream.format("kafka").options(**kafka, includeHeaders=True, failOnDataLoss=True).load()
     query_id: Future[str] = Future()
 
     def land(batch: DataFrame, batch_id: int) -> None:
-        began = time.monotonic()
-        counts = land_batch(
-            batch, lambda rows, topic: append(rows, f"{settings.landed}/{topic}", query_id.result(), batch_id)
-        )
-        landed = ", ".join(f"{topic} {counts[topic]}" for topic in settings.topics if topic in counts)
-        say(f"batch {batch_id}: {landed or 'nothing'} ({time.monotonic() - began:.1f} s)")
+        """Append each topic's rows to its table; Kafka is read once for all of them."""
+        batch.persist()
+        counts = sorted(batch.groupBy("topic").count().collect())
+        for topic, _ in counts:
+            append(batch.where(F.col("topic") == topic), table(settings, topic), query_id.result(), batch_id)
+        batch.unpersist()
+        say(f"batch {batch_id}: {', '.join(f'{topic} {count}' for topic, count in counts) or 'nothing'}")
 
-    writer = records(kafka).writeStream.foreachBatch(land).option("checkpointLocation", settings.checkpoint)
+    writer = records.drop("timestampType").writeStream.foreachBatch(land)
+    writer = writer.option("checkpointLocation", f"{settings.delta_root}/checkpoint")
     every = f"{settings.land_trigger_seconds} seconds"
     query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)).start()
     query_id.set_result(query.id)
     return query
 
 
-def land_batch(batch: DataFrame, append: Callable[[DataFrame, str], None]) -> dict[str, int]:
-    """Append each topic's rows to its table; Kafka is read once for all of them."""
-    batch.persist()
-    counts = {row["topic"]: row["count"] for row in batch.groupBy("topic").count().collect()}
-    for topic in counts:
-        append(batch.where(F.col("topic") == topic), topic)
-    batch.unpersist()
-    return counts
-
-
 def first_offsets(spark: SparkSession, settings: Settings) -> str:
-    """Make what tables are missing; where those that were there end is asked only without a checkpoint."""
-    topics = settings.topics
-    known = partitions(AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers}), topics)
+    """Make the tables that are missing; where tables end is asked only without a checkpoint."""
+    known = partitions(AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers}), settings.topics)
     with ThreadPoolExecutor() as threads:
-        were_there = threads.map(lambda topic: make_table(spark, f"{settings.landed}/{topic}"), topics)
-    old = [topic for topic, was_there in zip(topics, were_there, strict=True) if was_there]
-    if not old or exists(spark, f"{settings.checkpoint}/offsets"):
-        return starting_offsets(known, {})
-    return starting_offsets(known, landed_positions(read_tables(spark, settings.landed, old)))
+        list(threads.map(lambda topic: make_table(spark, table(settings, topic)), settings.topics))
+    has_checkpoint = exists(spark, f"{settings.delta_root}/checkpoint/offsets")
+    return starting_offsets(known, {} if has_checkpoint else landed_positions(read_landed(spark, settings)))
+
+
+def make_table(spark: SparkSession, path: str) -> None:
+    """Make an empty table where there is none, so that a topic without records can be read too."""
+    spark.createDataFrame([], SCHEMA).write.format("delta").mode("ignore").save(path)
+
+
+def table(settings: Settings, topic: str) -> str:
+    """Where a topic lands."""
+    return f"{settings.delta_root}/landed/{topic}"
+
+
+def read_landed(spark: SparkSession, settings: Settings) -> DataFrame:
+    """All landed tables as one."""
+    tables = [spark.read.format("delta").load(table(settings, topic)) for topic in settings.topics]
+    return reduce(DataFrame.unionByName, tables)
+
+
+def landed_positions(landed: DataFrame) -> dict[Position, range]:
+    """The offsets of each partition, from the first that landed to the last."""
+    bounds = landed.groupBy("topic", "partition").agg(F.min("offset"), F.max("offset")).collect()
+    return {(topic, partition): range(low, high + 1) for topic, partition, low, high in bounds}
 
 
 @contextmanager
-def alone(delta_root: str) -> Iterator[bool]:
-    """Whether nobody else lands here; two would write each record twice."""
+def alone(delta_root: str) -> Iterator[None]:
+    """Let nobody else land here, or raise BlockingIOError; two would write each record twice."""
     if "://" in delta_root:  # no lock there: whoever schedules the job sees to it
-        yield True
+        yield
         return
     Path(delta_root).mkdir(parents=True, exist_ok=True)
     with Path(delta_root, "land.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
 
 
 def main() -> None:
@@ -111,23 +112,14 @@ def main() -> None:
     parser.add_argument("--once", action="store_true", help="land what is there now, then end")
     once = parser.parse_args().once
     settings = Settings()
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _frame: stopping.append(number))
-    with alone(settings.delta_root) as is_alone:
-        if not is_alone:
-            give_up(f"another land is at work in {settings.delta_root}: stop it first")
-        spark = make_session("land", settings.spark_jars_dir)
-        try:
-            query = start(spark, settings, once)
-            while not stopping and not query.awaitTermination(1):
-                pass
-            query.stop()
-            spark.stop()
-        except StreamingQueryException as error:
-            give_up(f"landing has ended: {error}")
-        except (Py4JError, ConnectionError):  # the signal has reached the JVM too, and it was faster
-            if not stopping:
-                raise
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # at any moment: what is half done will be done again
+    try:
+        with alone(settings.delta_root):
+            start(make_session("land", settings.spark_jars_dir), settings, once).awaitTermination()
+    except BlockingIOError:
+        give_up(f"another land is at work in {settings.delta_root}: stop it first")
+    except StreamingQueryException as error:
+        give_up(f"landing has ended: {error}")
 
 
 if __name__ == "__main__":

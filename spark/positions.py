@@ -1,17 +1,20 @@
-"""Where Kafka stands: partitions, first and end offsets, and what a group has committed."""
+"""Where Kafka stands; and settled means positions, not clocks: everything below them has come as far as it will."""
 
-from collections.abc import Iterable
-from typing import Any
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
 
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
-from confluent_kafka import admin as kafka
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 
-from spark.landing import EARLIEST, LATEST, Position
 from spark.session import give_up
 
-OFFSET_SPEC: Any = kafka.OffsetSpec  # type: ignore[attr-defined]  # documented there, exported without a type
+EARLIEST, LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+FROM_THE_BEGINNING = -2  # as Spark writes it
 TIMEOUT = 30.0  # a broker that has not answered by then is down
+POLL_SECONDS = 0.5
+
+Position = tuple[str, int]  # topic and partition
 
 
 def partitions(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
@@ -25,9 +28,9 @@ def partitions(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
     return [(topic, partition) for topic in topics for partition in known[topic].partitions]
 
 
-def offsets(admin: AdminClient, wanted: Iterable[Position], at: int) -> dict[Position, int]:
+def offsets(admin: AdminClient, wanted: Iterable[Position], at: OffsetSpec) -> dict[Position, int]:
     """The first or the end offset of each partition, as a reader of committed records sees it."""
-    request = {TopicPartition(topic, partition): OFFSET_SPEC(at) for topic, partition in wanted}
+    request = {TopicPartition(topic, partition): at for topic, partition in wanted}
     answers = admin.list_offsets(request, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT)
     return {(of.topic, of.partition): answer.result().offset for of, answer in answers.items()}
 
@@ -41,7 +44,32 @@ def committed(admin: AdminClient, group: str, topic: str) -> dict[int, int]:
 
 def offsets_now(admin: AdminClient, wanted: list[Position], last: str) -> dict[Position, range]:
     """What each topic holds. One topic's ends are asked last: whatever follows from it then lies below."""
-    begins, ends = offsets(admin, wanted, EARLIEST), dict[Position, int]()
-    for is_last in (False, True):
-        ends |= offsets(admin, [at for at in wanted if (at[0] == last) is is_last], LATEST)
+    begins = offsets(admin, wanted, EARLIEST)
+    ends = offsets(admin, [at for at in wanted if at[0] != last], LATEST)
+    ends |= offsets(admin, [at for at in wanted if at[0] == last], LATEST)
     return {at: range(begins[at], ends[at]) for at in wanted}
+
+
+def starting_offsets(wanted: Iterable[Position], landed: Mapping[Position, range]) -> str:
+    """Spark's JSON for: go on behind what has landed, partition by partition, and else at the beginning."""
+    offsets: dict[str, dict[int, int]] = {}
+    for at in wanted:
+        offsets.setdefault(at[0], {})[at[1]] = landed[at].stop if at in landed else FROM_THE_BEGINNING
+    return json.dumps(offsets)
+
+
+def landing_behind(landed: Mapping[Position, range], there: Mapping[Position, range]) -> str:
+    """A sentence while a partition has not landed up to its end."""
+    for (topic, partition), kept in there.items():
+        reached = landed.get((topic, partition), kept[:0]).stop
+        if reached < kept.stop:
+            return f"{topic}/{partition} has landed up to {reached} of {kept.stop}: is land running?"
+    return ""
+
+
+def wait(deadline: float, behind: Callable[[], str]) -> None:
+    """Look until nothing is behind any more; at the deadline, end with what was."""
+    while sentence := behind():
+        if time.monotonic() > deadline:
+            give_up(f"not settled: {sentence}")
+        time.sleep(POLL_SECONDS)

@@ -3,9 +3,9 @@
 import argparse
 import json
 import sys
-import time
-from contextlib import ExitStack
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
 import psycopg
@@ -14,23 +14,14 @@ from confluent_kafka.admin import AdminClient
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from spark.hops import all_hops
-from spark.land import alone, start
-from spark.landing import Position, landed_positions, read_tables
-from spark.outcome import count_hops, first_findings, judge
-from spark.positions import committed, offsets_now, partitions
-from spark.report import as_text, in_order, render, verdict_of
-from spark.session import give_up, make_session
+from spark import hops, outcome, positions, report, snapshot, sources
+from spark import land as landing
+from spark.session import BEGAN, give_up, make_session, say
 from spark.settings import Settings
-from spark.settle import hold, landing_behind, wait
-from spark.snapshot import Snapshot, read_all, snapshot
-from spark.sources import LEDGER, ORDERS, acknowledged, landed_records, late_sources, offsets_between
 from spark.storage import write_text
 
-SLOTS = ("fulfillment_outbox", "audit_outbox")
-BEGAN = time.monotonic()
+ORDERS = "order.events"
 
 Frames = dict[str, DataFrame]
 Result = dict[str, Any]
@@ -40,85 +31,76 @@ def run(spark: SparkSession, settings: Settings, land: bool, ledger: str | None,
     """Settle, compare, keep the outcomes, and return what people are told."""
     run_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
-    kafka = partitions(admin, settings.topics)
-    handled = committed(admin, settings.group_id, ORDERS)
-    with ExitStack() as connections:
-        password = settings.reconciler_password_file.read_text().strip()
-        urls = (settings.database_url, settings.audit_database_url)
-        moments = [connections.enter_context(snapshot(url, password)) for url in urls]
-        held = read_at(spark, moments, settings.subscriber, ledger)
-        for moment, slot in zip(moments, SLOTS, strict=True):
-            wait(deadline, lambda moment=moment, slot=slot: moment.behind(slot))  # type: ignore[misc]
-    progress("both slots have passed")
-    there = offsets_now(admin, kafka, ORDERS)
+    partitions = positions.partitions(admin, settings.topics)
+    committed = positions.committed(admin, settings.group_id, ORDERS)
+    held, log = read_settled(spark, settings, ledger, deadline)
+    there = positions.offsets_now(admin, partitions, ORDERS)
     held |= settle_landing(spark, settings, there, land, deadline)
-    judged = judge(all_hops(held), late_sources(held["landed"], held["tracking"], handled)).persist()
+    late = sources.late_sources(held["landed"], held["tracking"], committed)
+    judged = outcome.judge(hops.all_hops(held), late).persist()
+    counts = report.in_order(row.asDict() for row in outcome.count_hops(judged).collect())
+    findings = report.in_order(row.asDict() for row in outcome.first_findings(judged).collect())
+    say("every hop is compared")
     ends = {f"{topic}/{partition}": offsets.stop for (topic, partition), offsets in there.items()}
-    log = dict(zip(SLOTS, (moment.lsn for moment in moments), strict=True))
-    result = {"run_id": run_id, "positions": {"committed": handled, "log": log, "ends": ends}, **look_at(judged)}
+    at: Result = {"committed": committed, "log": log, "ends": ends}
+    result = {"run_id": run_id, "positions": at, "hops": counts, "findings": findings, **report.verdict_of(counts)}
     keep(spark, f"{settings.delta_root}/reconcile", judged, result)
     return result
 
 
-def read_at(spark: SparkSession, moments: list[Snapshot], subscriber: str, ledger: str | None) -> Frames:
-    """Everything that was there at these moments, read now and held: nothing of it is read again later."""
-    frames = read_all(spark, *moments)
-    frames["tracking"] = frames["tracking"].where(F.col("subscriber") == subscriber)
-    if ledger:
-        frames["ledger"] = acknowledged(spark.read.json(ledger, schema=LEDGER, mode="FAILFAST"))
-    held = hold(frames)
-    for moment in moments:
-        moment.connection.execute("rollback")  # Postgres may clean up again
-    progress("the databases are read")
-    return held
+def read_settled(spark: SparkSession, settings: Settings, ledger: str | None, deadline: float) -> tuple[Frames, Result]:
+    """Read and hold everything that was there at one moment, until both outbox slots have passed it."""
+    password_file, schema = settings.reconciler_password_file, sources.LEDGER
+    sent = spark.read.json(ledger, schema, mode="FAILFAST") if ledger else spark.createDataFrame([], schema)
+    with (
+        snapshot.at_one_moment(settings.database_url, "fulfillment_outbox", password_file) as fulfillment,
+        snapshot.at_one_moment(settings.audit_database_url, "audit_outbox", password_file) as audit,
+    ):
+        held = snapshot.read_all(spark, settings.subscriber, fulfillment, audit)
+        held["ledger"] = sources.acknowledged(sent)
+        reduce(DataFrame.union, (frame.persist().selectExpr("1") for frame in held.values())).count()  # in one job
+        say("the databases are read")
+        for moment in (fulfillment, audit):
+            moment.connection.execute("rollback")  # Postgres may clean up again
+        for moment in (fulfillment, audit):
+            positions.wait(deadline, moment.behind)
+    return held, {moment.slot: moment.lsn for moment in (fulfillment, audit)}
 
 
 def settle_landing(
-    spark: SparkSession, settings: Settings, there: dict[Position, range], land: bool, deadline: float
+    spark: SparkSession, settings: Settings, there: dict[positions.Position, range], land: bool, deadline: float
 ) -> Frames:
     """Land, or wait for the one who does; then what has landed, and the offsets that must have."""
-    with alone(settings.delta_root) as is_alone:
-        if landed_here := land and is_alone:
-            start(spark, settings, True, progress).awaitTermination()
-    landed, found = spark.range(0), dict[Position, range]()
+    landed, found, landed_here = spark.range(0), dict[positions.Position, range](), False
+    if land:
+        with suppress(BlockingIOError), landing.alone(settings.delta_root):
+            landing.start(spark, settings, once=True).awaitTermination()
+            landed_here = True
 
     def behind() -> str:
         nonlocal landed, found
         landed.unpersist()
-        landed = landed_records(read_tables(spark, settings.landed, settings.topics), there).persist()
-        found = landed_positions(landed)
-        return "" if landed_here else landing_behind(found, there)
+        landed = sources.landed_records(landing.read_landed(spark, settings), there).persist()
+        found = landing.landed_positions(landed)
+        return "" if landed_here else positions.landing_behind(found, there)
 
-    wait(deadline, behind)
-    progress("everything has landed")
+    positions.wait(deadline, behind)
+    say("everything has landed")
     must = {at: range(min(kept.start, found.get(at, kept).start), kept.stop) for at, kept in there.items()}
-    return {"landed": landed, "expected": offsets_between(spark, must)}
-
-
-def look_at(judged: DataFrame) -> Result:
-    """Counts, first findings and verdict."""
-    hops = in_order(row.asDict() for row in count_hops(judged).collect())
-    findings = in_order(row.asDict() for row in first_findings(judged).collect())
-    progress("every hop is compared")
-    return {**verdict_of(hops), "hops": hops, "findings": findings}
+    return {"landed": landed, "expected": sources.offsets_between(spark, must)}
 
 
 def keep(spark: SparkSession, root: str, judged: DataFrame, result: Result) -> None:
     """One row for each outcome, one for the run, and the page for people."""
-    outcomes = judged.select(F.lit(result["run_id"]).alias("run_id"), "hop", "id", "outcome", "detail")
+    outcomes = judged.selectExpr(f"'{result['run_id']}' as run_id", "hop", "id", "outcome", "detail")
     outcomes.write.format("delta").mode("append").save(f"{root}/outcome")
-    texts = {name: json.dumps(result[name]) for name in ("positions", "hops")}
-    row = {name: result[name] for name in ("run_id", "ok", "verdict")} | texts
-    one = spark.range(1).select(*(F.lit(value).alias(name) for name, value in row.items()))
+    texts = [json.dumps(result[name]) for name in ("positions", "hops")]
+    told = (result["run_id"], result["ok"], result["verdict"], *texts)
+    one = spark.createDataFrame([told], "run_id string, ok boolean, verdict string, positions string, hops string")
     one.write.format("delta").mode("append").save(f"{root}/run")
     result["report"] = f"{root}/report/{result['run_id']}.html"
-    write_text(spark, result["report"], render(result))
-    progress("outcomes and report are kept")
-
-
-def progress(line: str) -> None:
-    """Where the run is, beside its result."""
-    print(f"{time.monotonic() - BEGAN:6.1f} s  {line}", file=sys.stderr)  # noqa: T201 - a person waits
+    write_text(spark, result["report"], report.render(result))
+    say("outcomes and report are kept")
 
 
 def main() -> None:
@@ -136,7 +118,7 @@ def main() -> None:
         spark.stop()
     except (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupError, OSError) as error:
         give_up(f"could not look: {error}")
-    print(json.dumps(result) if arguments.json else as_text(result))  # noqa: T201 - the result
+    print(json.dumps(result) if arguments.json else report.as_text(result))  # noqa: T201 - the result
     sys.exit(0 if result["ok"] else 1)
 
 

@@ -10,14 +10,15 @@ from spark.hops import PATH
 from spark.outcome import DEFECTS
 
 COUNTS = ("in", "out", "duplicates_removed", "rejected", "dead_letters", *DEFECTS, "late")
+LINE = f"{{:{max(map(len, PATH))}}}" + "".join(f"  {{:>{max(7, len(name))}}}" for name in COUNTS)
 
 Row = dict[str, Any]
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
-    """The rows along the path: the first hop that lost something comes first."""
+    """The rows along the path: the first hop that lost something comes first, and the topics come last."""
     place = {hop: place for place, hop in enumerate(PATH)}
-    return sorted(rows, key=lambda row: place.get(row["hop"], len(PATH)))
+    return sorted(rows, key=lambda row: (place.get(row["hop"], len(PATH)), row["hop"]))
 
 
 def verdict_of(hops: list[Row]) -> Row:
@@ -29,20 +30,15 @@ def verdict_of(hops: list[Row]) -> Row:
 
 def as_text(result: Row) -> str:
     """The table, the first findings, where the page lies, and the verdict as last line."""
-    width = max(len(hop["hop"]) for hop in result["hops"])
-    headings = [name.replace("_", " ") for name in COUNTS]
-    lines = ["  ".join([" " * width, *(heading.rjust(7) for heading in headings)])]
-    for hop in result["hops"]:
-        counts = (str(hop[name]).rjust(max(7, len(name))) for name in COUNTS)
-        lines.append("  ".join([hop["hop"].ljust(width), *counts]))
+    lines = [LINE.format("", *(name.replace("_", " ") for name in COUNTS))]
+    lines += [LINE.format(*(hop[name] for name in ("hop", *COUNTS))) for hop in result["hops"]]
     lines += ["{outcome}: {id} in {hop}: {detail}".format(**finding) for finding in result["findings"]]
     return "\n".join([*lines, f"report: {result['report']}", result["verdict"]])
 
 
 def render(result: Row) -> str:
     """The page, which needs nothing from anywhere else."""
-    template = files("spark").joinpath("report.html.j2").read_text()
+    page = files("spark").joinpath("report.html.j2").read_text()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(template).render(
-        result, by={hop["hop"]: hop for hop in result["hops"]}, columns=COUNTS, defects=DEFECTS
-    )
+    by = {hop["hop"]: hop for hop in result["hops"]}
+    return environment.from_string(page).render(result, by=by, columns=COUNTS, defects=DEFECTS)

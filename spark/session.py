@@ -1,7 +1,8 @@
-"""The Spark session: what Delta needs anywhere, and what one machine needs when no master is given."""
+"""The Spark session of a job, what it says meanwhile, and how it gives up."""
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,30 +13,23 @@ DELTA = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
 }
-# Most defaults are made for clusters and for hours; on two cores they more than double a short run.
-ONE_MACHINE = {
-    "spark.master": "local[*]",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1g",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.databricks.delta.snapshotPartitions": "2",
-}
+BEGAN = time.monotonic()
 
 
 def make_session(name: str, jars: Path | None) -> SparkSession:
     """A session as spark-submit set it up, or else one for this machine with these jars."""
-    options = DELTA
+    builder = SparkSession.builder.appName(name).config(map=dict(DELTA))
     if not {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"} & set(os.environ):
         if jars is None or not any(jars.glob("delta-spark*.jar")):
             give_up("SPARK_JARS_DIR must name the folder with the jars of spark/pom.xml")
-        options = DELTA | ONE_MACHINE | {"spark.driver.extraClassPath": f"{jars.absolute()}/*"}
-    return SparkSession.builder.appName(name).config(map=dict(options)).getOrCreate()
+        os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).with_name("conf")))
+        builder = builder.config("spark.driver.extraClassPath", f"{jars.absolute()}/*")
+    return builder.getOrCreate()
+
+
+def say(line: str) -> None:
+    """Where the job is, at once and beside its result."""
+    print(f"{time.monotonic() - BEGAN:6.1f} s  {line}", file=sys.stderr, flush=True)  # noqa: T201 - a person waits
 
 
 def give_up(sentence: str) -> NoReturn:

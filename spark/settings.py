@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
-from spark.landing import TOPICS
+TOPICS = ("order.events", "fulfillment.events", "rejection.events", "dead-letter.events", "audit.events")
 
 
 class Settings(BaseSettings):
@@ -24,13 +24,3 @@ class Settings(BaseSettings):
     group_id: str = "fulfillment"
     subscriber: str = "fulfillment"
     reconcile_deadline_seconds: float = 120  # heartbeats move an idle slot every 2 s
-
-    @property
-    def landed(self) -> str:
-        """Where the landed tables are."""
-        return f"{self.delta_root}/landed"
-
-    @property
-    def checkpoint(self) -> str:
-        """How far landing has come; when it is lost, the tables themselves say it."""
-        return f"{self.delta_root}/checkpoint"

@@ -1,75 +1,67 @@
 """What Kafka, the landed tables and the ledger say, in the columns that are compared; and what is late."""
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
-from spark.landing import Position
-
-ORDERS = "order.events"
-FULFILLMENTS = "fulfillment.events"
-REJECTIONS = "rejection.events"
-DEAD_LETTERS = "dead-letter.events"
+from spark.positions import Position
 
 LEDGER = "topic string, partition int, offset bigint, value_sha256 string, message_id string, expected string"
-OF_MESSAGE = "concat('message ', message_id)"
-OF_RECORD = "concat('record ', position)"
-# Dead letters come from the record that is their key; every other event comes from a message.
-SOURCE = f"""case topic when '{ORDERS}' then {OF_RECORD} when '{DEAD_LETTERS}' then concat('record ', key)
-    else {OF_MESSAGE} end"""
-CHUNK = 10_000  # offsets in one array, however long a partition is
+ACKNOWLEDGED = """select concat_ws('/', topic, partition, offset) as position, value_sha256 as sha256, message_id,
+    expected, string(null) as source from {ledger}"""
+# Two headers of one name are nobody's meaning. A dead letter comes from the record that is its key, every
+# other event from a message. Later records than these ends belong to the next run.
+LANDED = """select topic, partition, offset, concat_ws('/', topic, partition, offset) as position, string(key) as key,
+    sha2(value, 256) as sha256, monotonically_increasing_id() as row,
+    coalesce(if(size(ids) = 1, string(get(ids, 0).value), null), position) as event_id,
+    case when topic <> 'order.events' then get_json_object(string(value), '$.message_id')
+        when size(message_ids) = 1 then string(get(message_ids, 0).value) end as message_id,
+    if(topic = 'order.events', concat('record ', position),
+        coalesce(concat('message ', message_id), concat('record ', key))) as source
+    from (select *, filter(headers, header -> header.key = 'id') as ids,
+        filter(headers, header -> header.key = 'message_id') as message_ids from {landed})
+    where offset < from_json({ends}, 'map<string, bigint>')[concat_ws('/', topic, partition)]"""
+# The inner sequence bounds each array, however long a partition is.
+OFFSETS = """select concat_ws('/', topic, partition, offset) as position, string(null) as source from {ranges}
+    lateral view explode(sequence(start, stop - 1, 10000)) as chunk
+    lateral view explode(sequence(chunk, least(chunk + 10000, stop) - 1)) as offset"""
+LATE = """with known as (
+        select explode(array(concat('record ', position), concat('message ', message_id))) as source, partition, offset,
+            false as tracked from {landed} where topic = 'order.events'
+        union all select source, partition, offset, true as tracked from {tracking}),
+    placed as (
+        select *, offset >= coalesce(from_json({committed}, 'map<string, bigint>')[string(partition)], 0) as above
+        from known)
+    select source, true as late from placed where source is not null and (tracked or above)
+    group by source having bool_and(above)"""
+
+
+def query(text: str, of: Mapping[str, DataFrame], **given: Any) -> DataFrame:
+    """Spark SQL over frames; a view of a held frame as it is would take it out of memory when it is dropped."""
+    views: dict[str, Any] = {name: frame.where("true") for name, frame in of.items()}
+    return next(iter(of.values())).sparkSession.sql(text, **views, **given)
 
 
 def landed_records(landed: DataFrame, there: Mapping[Position, range]) -> DataFrame:
     """Landed rows below the end offsets; later ones belong to the next run."""
-    ends = {"/".join(map(str, at)): offsets.stop for at, offsets in there.items()}
-    below_end = F.col("offset") < value_of(ends, F.concat_ws("/", "topic", "partition"))
-    in_value = F.get_json_object(F.col("value").cast("string"), "$.message_id")
-    message_id = F.when(F.col("topic") == ORDERS, header("message_id")).otherwise(in_value)
-    position = F.concat_ws("/", "topic", "partition", "offset")
-    return (
-        landed.where(below_end)
-        .withColumns({"position": position, "key": F.col("key").cast("string"), "message_id": message_id})
-        .withColumns({"sha256": F.sha2("value", 256), "event_id": F.coalesce(header("id"), position)})
-        .withColumns({"row": F.monotonically_increasing_id(), "source": F.expr(SOURCE)})
-        .drop("timestamp", "value", "headers")
-    )
+    ends = {f"{topic}/{partition}": offsets.stop for (topic, partition), offsets in there.items()}
+    return query(LANDED, {"landed": landed}, ends=json.dumps(ends))
 
 
 def acknowledged(ledger: DataFrame) -> DataFrame:
     """What the producer saw acknowledged, and what should become of it."""
-    position = F.concat_ws("/", "topic", "partition", "offset").alias("position")
-    return ledger.select(position, F.col("value_sha256").alias("sha256"), "message_id", "expected")
+    return query(ACKNOWLEDGED, {"ledger": ledger})
 
 
 def offsets_between(spark: SparkSession, ranges: Mapping[Position, range]) -> DataFrame:
     """The position of every offset that must have landed."""
-    bounds = [(topic, partition, at.start, at.stop) for (topic, partition), at in ranges.items() if at]
+    rows = [(topic, partition, at.start, at.stop) for (topic, partition), at in ranges.items() if at]
     schema = "topic string, partition int, start bigint, stop bigint"
-    chunks = f"explode(sequence(start, stop - 1, {CHUNK}L)) as start"
-    each = f"explode(sequence(start, least(start + {CHUNK}, stop) - 1)) as offset"
-    frame = spark.createDataFrame(bounds, schema).selectExpr("topic", "partition", chunks, "stop")
-    return frame.selectExpr("topic", "partition", each).selectExpr("concat_ws('/', *) as position")
+    return query(OFFSETS, {"ranges": spark.createDataFrame(rows, schema)})
 
 
 def late_sources(landed: DataFrame, tracking: DataFrame, committed: Mapping[int, int]) -> DataFrame:
     """Records at or above the committed offsets, and messages that are known only from there."""
-    settled = F.col("offset") < F.coalesce(value_of(committed, F.col("partition")), F.lit(0))
-    either = F.explode(F.array(F.expr(OF_RECORD), F.expr(OF_MESSAGE))).alias("source")
-    above = landed.where((F.col("topic") == ORDERS) & ~settled).select(either, F.lit(False).alias("settled"))
-    tracked = tracking.select("source", settled.alias("settled"))
-    known = above.unionByName(tracked).groupBy("source").agg(F.bool_or("settled").alias("settled"))
-    return known.where("source is not null and not settled").select("source", F.lit(True).alias("late"))
-
-
-def header(name: str) -> Column:
-    """The one header of this name as text; two of them are nobody's meaning."""
-    found = F.filter("headers", lambda pair: pair["key"] == name)
-    return F.when(F.size(found) == 1, F.get(found, F.lit(0))["value"].cast("string"))
-
-
-def value_of(known: Mapping[str, int] | Mapping[int, int], key: Column) -> Column:
-    """The number known for a key, else null."""
-    pairs = [F.lit(part) for pair in known.items() for part in pair]
-    return F.create_map(*pairs)[key] if pairs else F.lit(None)
+    return query(LATE, {"landed": landed, "tracking": tracking}, committed=json.dumps(committed))

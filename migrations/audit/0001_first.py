@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from migrations.outbox import DROP_OUTBOX, create_outbox, on_this_database
+from migrations.outbox import DROP_OUTBOX, create_outbox
 
 revision = "0001"
 down_revision = None
@@ -27,14 +27,10 @@ TABLES = """
 
 
 def upgrade() -> None:
-    """Build everything, and let in who works with it."""
-    op.execute(create_outbox("'audit'", writer="audit"))
-    op.execute(TABLES)
-    op.execute(on_this_database("grant connect on database %I to audit, cdc, reconciler"))
+    """Build everything, for those who work with it."""
+    op.execute(create_outbox("'audit'", writer="audit") + TABLES)
 
 
 def downgrade() -> None:
     """Leave nothing behind."""
-    op.execute(on_this_database("revoke connect on database %I from audit, cdc, reconciler"))
-    op.execute("drop table audit_entry")
-    op.execute(DROP_OUTBOX)
+    op.execute(f"drop table audit_entry; {DROP_OUTBOX}")

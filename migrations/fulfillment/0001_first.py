@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from migrations.outbox import DROP_OUTBOX, create_outbox, on_this_database
+from migrations.outbox import DROP_OUTBOX, create_outbox
 
 revision = "0001"
 down_revision = None
@@ -13,9 +13,8 @@ TABLES = """
         subscriber   text not null,
         message_id   text not null check (char_length(message_id) between 1 and 64),
         value_sha256 bytea not null check (octet_length(value_sha256) = 32), -- the same id with another value
-        topic        text not null,                                          -- is a conflict, not a repeat
-        partition    integer not null,
-        "offset"     bigint not null,
+                                                                             -- is a conflict, not a repeat
+        topic text not null, partition integer not null, "offset" bigint not null,
         audited_at   timestamptz,   -- null: a redelivery must POST again
         audit_error  text,          -- the audit receiver refused the entry for good
         primary key (subscriber, message_id)
@@ -34,11 +33,9 @@ TABLES = """
 
     -- A record that is no order; its bytes are in the outbox.
     create table dead_letter (
-        topic     text not null,
-        partition integer not null,
-        "offset"  bigint not null,
-        kind      text not null check (kind in ('invalid', 'conflict', 'too_large')),
-        reason    text not null,
+        topic text not null, partition integer not null, "offset" bigint not null,
+        kind   text not null check (kind in ('invalid', 'conflict', 'too_large')),
+        reason text not null,
         primary key (topic, partition, "offset")
     );
 
@@ -52,18 +49,12 @@ TABLES = """
     grant select on tracking, fulfillment, dead_letter to reconciler;
 """
 
-DROP_TABLES = "drop function fulfilled_by; drop table dead_letter; drop table fulfillment; drop table tracking"
-
 
 def upgrade() -> None:
-    """Build everything, and let in who works with it."""
-    op.execute(create_outbox("'fulfillment', 'rejection', 'dead-letter'", writer="app"))
-    op.execute(TABLES)
-    op.execute(on_this_database("grant connect on database %I to app, cdc, reconciler"))
+    """Build everything, for those who work with it."""
+    op.execute(create_outbox("'fulfillment', 'rejection', 'dead-letter'", writer="app") + TABLES)
 
 
 def downgrade() -> None:
     """Leave nothing behind."""
-    op.execute(on_this_database("revoke connect on database %I from app, cdc, reconciler"))
-    op.execute(DROP_TABLES)
-    op.execute(DROP_OUTBOX)
+    op.execute(f"drop function fulfilled_by; drop table dead_letter, fulfillment, tracking; {DROP_OUTBOX}")

@@ -11,10 +11,10 @@ from ops.bench.naive import post_one
 from ops.bench.numbers import Number, compare
 from ops.bench.place import FIRST, batches, clear
 from ops.stack.stack import Stack
-from service.batch import waves
+from service.handler import waves
 from service.ids import derive
-from service.message import Message
 from service.post import Entry, post, session
+from service.record import Message
 from service.store import Answers
 
 

@@ -1,6 +1,5 @@
 """What a batch costs whatever the machine: statements, commits, and bytes of the write-ahead log."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
@@ -38,8 +37,8 @@ def count(env: dict[str, str]) -> dict[str, tuple[float, float, float]]:
     seen, costs = list[Any](), {way: list[tuple[int, ...]]() for way in GOALS}
     event.listen(engine, "before_cursor_execute", lambda *call: seen.append(call))
     bare = Steps(partial(write, engine, "fulfillment"), lambda _: {}, lambda _: None, lambda _: None)
-    audited = replace(bare, post=lambda entries: {str(entry.message.message_id): None for entry in entries})
-    audited = replace(audited, mark=partial(mark, engine, "fulfillment"))
+    audited = bare._replace(post=lambda entries: {str(entry.message.message_id): None for entry in entries})
+    audited = audited._replace(mark=partial(mark, engine, "fulfillment"))
     plan = [[("write path", bare)], [("write path and audit mark", audited), ("delivered again", audited)]]
     with administer(env) as admin:
         for n, records in enumerate(batches(ORDERS)):

@@ -4,7 +4,6 @@ import re
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from confluent_kafka.admin import AdminClient
@@ -17,10 +16,9 @@ from ops.produce import connect
 from ops.stack.database import tool
 from ops.stack.stack import Stack
 from service.__main__ import wire
-from service.batch import waves
 from service.consumer import OrderConsumer
 from service.database import connect_to
-from service.handler import handle
+from service.handler import handle, waves
 from service.settings import Settings
 from service.store import WRITE, rows
 
@@ -57,7 +55,7 @@ def ours(settings: Settings, count: int) -> float:
     """The service's consumer and story of a batch, POST and mark left out; joining the group is not timed."""
     engine = connect_to(settings.database_url, settings.database_password_file, settings.database_timeout_seconds)
     source, started = OrderConsumer(settings, lambda: False), 0.0
-    steps = replace(wire(settings, engine, source), post=lambda _: {}, mark=lambda _: None)
+    steps = wire(settings, engine, source)._replace(post=lambda _: {}, mark=lambda _: None)
     with source.consumer:
         while count > 0:
             if records := source.gather():

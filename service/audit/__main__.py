@@ -12,12 +12,9 @@ def main() -> None:
     """Serve until SIGTERM; requests in work are answered first."""
     settings = Settings()
     configure_logs(settings.log_level)
-    engine = connect_to(
-        settings.audit_database_url,
-        settings.audit_database_password_file,
-        settings.audit_database_timeout_seconds,
-        f"-c lock_timeout={settings.audit_lock_timeout_ms}",
-    )
+    url, password_file = settings.audit_database_url, settings.audit_database_password_file
+    options = f"-c lock_timeout={settings.audit_lock_timeout_ms}"
+    engine = connect_to(url, password_file, settings.audit_database_timeout_seconds, options)
     uvicorn.run(
         create_app(settings, engine),
         host=settings.audit_host,

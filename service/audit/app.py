@@ -12,13 +12,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from service.audit.entry import KEY_HEADER, Answer, Item, check, problem
+from service.audit.entry import KEY_HEADER, Answer, Entry, check, problem
 from service.audit.settings import Settings
 from service.audit.store import record
 from service.database import is_reachable
 from service.outage import OutageError, RefusedError
 
-LOCK_NOT_AVAILABLE = "55P03"
 COME_BACK = {"Retry-After": "1"}
 
 
@@ -26,8 +25,7 @@ def create_app(settings: Settings, engine: Engine) -> Starlette:
     """The application, with everything it needs handed in."""
 
     async def post_entry(request: Request) -> Response:
-        keys = request.headers.getlist("Idempotency-Key")
-        key = KEY_HEADER.fullmatch(keys[0]) if len(keys) == 1 else None
+        key = KEY_HEADER.fullmatch(", ".join(request.headers.getlist("Idempotency-Key")))
         if key is None:
             raise HTTPException(400, 'Idempotency-Key: should be one string in quotes, like "8e03978e-40d5"')
         body = await read(request, settings)
@@ -62,16 +60,16 @@ def create_app(settings: Settings, engine: Engine) -> Starlette:
 def answer(engine: Engine, given: list[tuple[Any, Any]]) -> list[Answer]:
     """An answer for each key and body; all are checked before any SQL, and a bad one harms no other."""
     checked = [check(key, body) for key, body in given]
-    items = [item for item in checked if isinstance(item, Item)]
+    entries = [entry for entry in checked if isinstance(entry, Entry)]
     try:
-        recorded = iter(record(engine, items) if items else [])
+        recorded = iter(record(engine, entries) if entries else [])
     except OutageError as outage:
-        if outage.sqlstate == LOCK_NOT_AVAILABLE:
+        if outage.sqlstate == "55P03":  # lock_not_available
             raise HTTPException(409, "Idempotency-Key: its first request is still in work", COME_BACK) from outage
         raise HTTPException(503, "the database does not answer", COME_BACK) from outage
     except RefusedError as refusal:
         raise HTTPException(400, str(refusal)) from refusal
-    return [next(recorded) if isinstance(item, Item) else item for item in checked]
+    return [next(recorded) if isinstance(entry, Entry) else entry for entry in checked]
 
 
 async def read(request: Request, settings: Settings) -> Any:

@@ -1,4 +1,4 @@
-"""The contract of a request: the idempotency key, and the body of one audit entry."""
+"""The contract of a request: the idempotency key, the body of one audit entry, and the answer that both make."""
 
 import json
 import re
@@ -6,9 +6,10 @@ from hashlib import sha256
 from http import HTTPStatus
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from service.ids import derive
 from service.order import Id, describe
 
 Answer = tuple[int, dict[str, Any]]  # status and document
@@ -22,7 +23,6 @@ Total = Annotated[str, StringConstraints(max_length=40, pattern=r"^[0-9]{1,30}(\
 class Body(TypedDict):
     """What happened to one message."""
 
-    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")  # type: ignore[misc]  # pydantic's way
     message_id: Id
     order_id: Id
     outcome: Literal["fulfilled", "rejected"]
@@ -37,28 +37,31 @@ class Given(TypedDict):
     body: Body
 
 
-class Item(NamedTuple):
-    """One checked entry, and the fingerprint of its body: the same key with another one is a 422."""
+class Entry(NamedTuple):
+    """What is kept of a request: key, body, and the answer, which is the event too; a pure function of the two."""
 
     idempotency_key: str
     body: Body
-    body_sha256: str
+    body_sha256: str  # of the canonical body: the same key with another one is a 422
+    answer: dict[str, Any]
 
 
 GIVEN = TypeAdapter(Given)
 
 
-def check(key: Any, body: Any) -> Item | Answer:
+def check(key: Any, body: Any) -> Entry | Answer:
     """The entry, or the problem that is its answer."""
     try:
-        given = GIVEN.validate_python({"idempotency_key": key, "body": body})
+        checked = GIVEN.validate_python({"idempotency_key": key, "body": body}, strict=True, extra="forbid")["body"]
     except ValidationError as error:
         return problem(400, describe(error).removeprefix("body."))
-    checked = given["body"]
     if (checked["outcome"] == "fulfilled") != (checked["fulfillment_id"] is not None):
         return problem(400, "fulfillment_id: belongs to outcome fulfilled, and to no other")
     canonical = json.dumps(checked, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return Item(given["idempotency_key"], checked, sha256(canonical.encode()).hexdigest())
+    body_sha256 = sha256(canonical.encode()).hexdigest()
+    told = {name: checked[name] for name in ("message_id", "order_id", "outcome")}
+    answer = {"audit_entry_id": derive("audit-entry", key), "idempotency_key": key, **told, "body_sha256": body_sha256}
+    return Entry(key, checked, body_sha256, answer)
 
 
 def problem(status: int, detail: str) -> Answer:

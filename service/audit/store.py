@@ -1,21 +1,19 @@
 """What a request writes: audit entries and their events in one statement, one transaction, one per key."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
-from service.audit.entry import Answer, Item, problem
+from service.audit.entry import Answer, Entry, problem
 from service.database import sorted_errors
-from service.ids import derive
 
 # The primary key decides which of two requests was first. A key whose first request is still in work makes
 # this statement wait, at most as long as lock_timeout says. An entry and its event have the same id.
 RECORD = text("""
     with item as materialized (
         select *, replace(audit_entry_id::text, '-', '') as digits
-        from json_populate_recordset(null::audit_entry, cast(:items as json)) with ordinality
+        from json_populate_recordset(null::audit_entry, cast(:entries as json)) with ordinality
     ), entry as (
         insert into audit_entry
         select idempotency_key, audit_entry_id, message_id, order_id, outcome, fulfillment_id, total,
@@ -37,33 +35,22 @@ RECORDED = text("""
 """)
 
 
-def record(engine: Engine, items: Sequence[Item]) -> list[Answer]:
-    """An answer for each item, in order: made now, replayed, or refused because the body is another."""
-    first = {item.idempotency_key: item for item in reversed(items)}
-    rows = {item.idempotency_key: row(item) for item in items if item is first[item.idempotency_key]}
-    known = {key: (first[key].body_sha256, document["answer"]) for key, document in rows.items()}
+def record(engine: Engine, entries: Sequence[Entry]) -> list[Answer]:
+    """An answer for each entry, in order: made now, replayed, or refused because the body is another."""
+    known: dict[str, Entry] = {}
+    for entry in entries:
+        known.setdefault(entry.idempotency_key, entry)
+    rows = [{**e.body, **e.answer, "body_sha256": f"\\x{e.body_sha256}", "answer": e.answer} for e in known.values()]
     with sorted_errors(), engine.connect() as connection:
-        made = set(connection.scalars(RECORD, {"items": to_json(list(rows.values())).decode()}))
-        before = [key for key in first if key not in made]
-        if before:
-            for found in connection.execute(RECORDED, {"keys": before}):
-                known[found.idempotency_key] = (found.body_sha256, found.answer)
-    return [answer(item, *known[item.idempotency_key]) for item in items]
+        made = connection.scalars(RECORD, {"entries": to_json(rows).decode()}).all()
+        if before := known.keys() - made:
+            for key, body_sha256, answer in connection.execute(RECORDED, {"keys": list(before)}):
+                known[key] = known[key]._replace(body_sha256=body_sha256, answer=answer)
+    return [replay(entry, known[entry.idempotency_key]) for entry in entries]
 
 
-def answer(item: Item, body_sha256: str, document: dict[str, Any]) -> Answer:
-    """The stored answer, if it was given to this body."""
-    if item.body_sha256 != body_sha256:
+def replay(entry: Entry, known: Entry) -> Answer:
+    """The answer that is known for its key, if it was given to this body."""
+    if entry.body_sha256 != known.body_sha256:
         return problem(422, "Idempotency-Key: already used with another body")
-    return 201, document
-
-
-def row(item: Item) -> dict[str, Any]:
-    """One entry; its answer is its event too, and both are a pure function of key and body."""
-    document = {
-        "audit_entry_id": derive("audit-entry", item.idempotency_key),
-        "idempotency_key": item.idempotency_key,
-        **{name: item.body[name] for name in ("message_id", "order_id", "outcome")},
-        "body_sha256": item.body_sha256,
-    }
-    return {**item.body, **document, "body_sha256": f"\\x{item.body_sha256}", "answer": document}
+    return 201, known.answer

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Engine
@@ -22,7 +21,7 @@ def killed_before(step: str) -> Callable[[Settings, Engine, OrderConsumer], Step
         os.kill(os.getpid(), signal.SIGKILL)
 
     change: dict[str, Any] = {step: kill}
-    return lambda settings, engine, consumer: replace(wire(settings, engine, consumer), **change)
+    return lambda settings, engine, consumer: wire(settings, engine, consumer)._replace(**change)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,8 @@ import pytest
 from sqlalchemy import Engine, text
 
 from ops.stack.stack import Stack
-from service.batch import waves
 from service.database import connect_to, sorted_errors
-from service.handler import Steps, handle
+from service.handler import Steps, handle, waves
 from service.outage import OutageError, Patience, RefusedError
 from service.record import Record
 from service.store import Handled, write

@@ -5,23 +5,12 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.hops import (
-    AUDITED,
-    AUDITED_OUT,
-    BURIED_OUT,
-    DECIDED,
-    EXPECTED,
-    HANDLED,
-    LANDED,
-    LEDGER,
-    MARKED,
-    PUBLISHED,
-    TRACKED_OUT,
-)
+from spark.hops import PATH
 from spark.outcome import count_hops, first_findings
-from spark.sources import DEAD_LETTERS, FULFILLMENTS, ORDERS, REJECTIONS
-from tests.spark.world import LAGGING, World
+from tests.spark.world import DEAD_LETTERS, FULFILLMENTS, LAGGING, ORDERS, REJECTIONS, World
 
+LEDGER, EXPECTED, LANDED, HANDLED, DECIDED, TRACKED_OUT, BURIED_OUT, AUDITED, MARKED, AUDITED_OUT, _ = PATH
+PUBLISHED = "outbox → "  # and the topic
 TO_FULFILLMENTS = f"{PUBLISHED}{FULFILLMENTS}"
 Found = set[tuple[str, str, str]]  # hop, id, outcome
 Plant = Callable[[World, str], Found]  # spoils one message of the world, and says what must be found
@@ -183,7 +172,7 @@ def audit_refused(world: World, message_id: str) -> Found:
 def audit_not_marked(world: World, message_id: str) -> Found:
     """Below the committed offset, and not marked as audited."""
     world.fulfill(message_id)
-    world.find("tracking", message_id=message_id)["audited"] = False
+    world.find("tracking", message_id=message_id)["marked"] = False
     return {(MARKED, message_id, "missing")}
 
 

@@ -14,7 +14,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark.land import start
-from spark.landing import TOPICS
+from spark.settings import TOPICS
 from tests.spark.topics import Topics, each_once, rows_of
 
 

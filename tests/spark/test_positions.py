@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from spark.landing import starting_offsets
 from spark.outcome import DEFECTS, OUTCOMES
+from spark.positions import landing_behind, starting_offsets, wait
 from spark.report import as_text, in_order, verdict_of
-from spark.settle import landing_behind, wait
 
 PARTITIONS = [("a", 0), ("a", 1), ("b", 0)]
 

@@ -10,15 +10,20 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark import sources
 from spark.hops import all_hops
-from spark.landing import SCHEMA
+from spark.land import SCHEMA
 from spark.outcome import judge
 
 Row = dict[str, Any]
 
+ORDERS = "order.events"
+FULFILLMENTS = "fulfillment.events"
+REJECTIONS = "rejection.events"
+DEAD_LETTERS = "dead-letter.events"
+
 SCHEMAS = {
     "landed": SCHEMA,
     "tracking": """message_id string, source string, position string, partition int, offset bigint,
-        sha256 string, audited boolean, audit_error string""",
+        sha256 string, marked boolean, audit_error string""",
     "fulfillment": "message_id string, source string, order_id string, facts string",
     "dead_letter": "position string, source string",
     "outbox": """event_id string, topic string, key string, sha256 string, source string, message_id string,
@@ -28,7 +33,7 @@ SCHEMAS = {
         audit string, facts string""",
     "ledger": sources.LEDGER,
 }
-OUTCOMES = {sources.FULFILLMENTS: "fulfilled", sources.REJECTIONS: "rejected"}
+OUTCOMES = {FULFILLMENTS: "fulfilled", REJECTIONS: "rejected"}
 SETTLED, LAGGING = 0, 1  # partitions: all of the first is committed, nothing of the second
 
 
@@ -58,11 +63,11 @@ class World:
 
     def order(self, message_id: str, value: bytes = b"an order", partition: int = SETTLED, expected: str = "") -> str:
         """An order record, and its line in the ledger where something is expected of it."""
-        position = self.record(sources.ORDERS, f"o-{message_id}", value, {"message_id": message_id}, partition)
+        position = self.record(ORDERS, f"o-{message_id}", value, {"message_id": message_id}, partition)
         if expected:
             self.tables["ledger"].append(
                 {
-                    "topic": sources.ORDERS,
+                    "topic": ORDERS,
                     "partition": partition,
                     "offset": int(position.rsplit("/", 1)[1]),
                     "value_sha256": sha256(value).hexdigest(),
@@ -75,7 +80,7 @@ class World:
     def publish(self, event_id: str, topic: str, key: str, payload: Row, **facts: str) -> None:
         """An outbox row, and its event on the topic."""
         value = json.dumps(payload).encode()
-        source = f"record {key}" if topic == sources.DEAD_LETTERS else f"message {payload.get('message_id')}"
+        source = f"record {key}" if topic == DEAD_LETTERS else f"message {payload.get('message_id')}"
         row: Row = dict.fromkeys(column.split()[0] for column in SCHEMAS["outbox"].split(","))
         row |= {name: text for name, text in payload.items() if name in row}
         row |= {"event_id": event_id, "topic": topic, "key": key, "source": source, "outcome": OUTCOMES.get(topic)}
@@ -87,7 +92,7 @@ class World:
         _, partition, offset = position.split("/")
         row: Row = {"position": position, "partition": int(partition), "offset": int(offset)}
         row |= {"message_id": message_id, "source": f"message {message_id}", "sha256": sha256(value).hexdigest()}
-        self.tables["tracking"].append({**row, "audited": True, "audit_error": None})
+        self.tables["tracking"].append({**row, "marked": True, "audit_error": None})
 
     def audit(self, message_id: str, order_id: str, key: str, body: str) -> None:
         """An audit entry with its event."""
@@ -104,7 +109,7 @@ class World:
         row = {"message_id": message_id, "order_id": order_id}
         self.tables["fulfillment"].append({**row, "source": f"message {message_id}", "facts": facts})
         payload = {**row, "total": "24.20"}
-        self.publish(f"event-{message_id}", sources.FULFILLMENTS, order_id, payload, facts=facts, audit=facts)
+        self.publish(f"event-{message_id}", FULFILLMENTS, order_id, payload, facts=facts, audit=facts)
         self.audit(message_id, order_id, f"key-{message_id}", facts)
         return position
 
@@ -114,7 +119,7 @@ class World:
         position = self.order(message_id, expected="rejected")
         self.track(message_id, position)
         payload = {"message_id": message_id, "order_id": order_id, "fulfilled_by": fulfilled_by}
-        self.publish(f"event-{message_id}", sources.REJECTIONS, order_id, payload, audit=body)
+        self.publish(f"event-{message_id}", REJECTIONS, order_id, payload, audit=body)
         self.audit(message_id, order_id, f"key-{message_id}", body)
         return position
 
@@ -122,7 +127,7 @@ class World:
         """A dead letter for the record at a position, with its event."""
         self.tables["dead_letter"].append({"position": position, "source": f"record {position}"})
         payload = {"value_sha256": sha256(value).hexdigest()}
-        self.publish(f"event-{position}", sources.DEAD_LETTERS, position, payload)
+        self.publish(f"event-{position}", DEAD_LETTERS, position, payload)
 
     def find(self, table: str, **wanted: Any) -> Row:
         """The one row with these values."""
@@ -137,7 +142,7 @@ class World:
         """What reconciliation makes of it."""
         frames = {name: spark.createDataFrame(rows, SCHEMAS[name]) for name, rows in self.tables.items()}
         there = {at: range(end) for at, end in self.ends.items()}
-        handled = {SETTLED: self.ends[sources.ORDERS, SETTLED]}
+        handled = {SETTLED: self.ends[ORDERS, SETTLED]}
         held = frames | {
             "landed": sources.landed_records(frames["landed"], there),
             "ledger": sources.acknowledged(frames["ledger"]),

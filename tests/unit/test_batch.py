@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.batch import waves
-from service.dead_letter import DeadLetter, payload
-from service.halving import halving
-from service.message import Message
+from service.handler import halving, waves
 from service.outage import RefusedError
+from service.record import DeadLetter, Message, payload
 from tests.builders import record, value
 
 

@@ -5,13 +5,11 @@ from typing import Any
 
 import pytest
 
-from service.dead_letter import DeadLetter
 from service.handler import Steps, handle
-from service.message import Message
 from service.outage import OutageError, Patience, RefusedError
 from service.post import Entry
-from service.record import Record
-from service.store import Answers, Handled, Item
+from service.record import DeadLetter, Item, Message, Record
+from service.store import Answers, Handled
 from tests.builders import record, value
 
 
@@ -158,3 +156,10 @@ def test_the_other_side_says_when_to_come_back() -> None:
         patience.wait("post", attempt, outage)
     assert waits[:2] == [7.0, 60.0]
     assert waits[2] <= 0.4
+
+
+def test_a_receiver_that_asks_for_no_wait_is_not_asked_at_once() -> None:
+    """Retry-After: 0 does not take our own back-off away: without a wait nobody would poll."""
+    waits: list[float] = []
+    Patience(waits.append, first_seconds=0.1, cap_seconds=5).wait("post", 0, OutageError("503", 0))
+    assert waits[0] >= 0.05

@@ -9,8 +9,8 @@ import pytest
 from ops.bench.cost import summary
 from ops.bench.numbers import Number, compare, lines
 from ops.bench.place import BATCH, batches, order
-from service.batch import waves
-from service.message import Message
+from service.handler import waves
+from service.record import Message
 
 
 def test_arms_take_turns() -> None:

@@ -7,9 +7,8 @@ import pytest
 
 from ops.orders import SPOILED, Record, make_records
 from ops.produce import entry
-from service.message import understand
 from service.order import InvalidOrderError
-from service.record import Headers
+from service.record import Headers, understand
 from service.record import Record as Received
 
 RECORDS = make_records(seed=1, run="r20261121-100000-000", count=2000)
