@@ -12,6 +12,9 @@ class Severity(IntEnum):
     ERROR = 3
 
 
+LEVELS = {Severity.NOTE: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing that should be known, with the way out."""

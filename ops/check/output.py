@@ -1,4 +1,4 @@
-"""What people and programs read of an audit: lines, JSON and SARIF."""
+"""What people and programs read of an audit: a table, JSON or SARIF, and one line that sums it up."""
 
 import json
 from collections import Counter
@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ops.check.audit import Audit
-from ops.check.finding import Finding, Severity
-from ops.check.rules import RULES
-
-LEVELS = {Severity.NOTE: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+from ops.check.finding import LEVELS, Finding
+from ops.check.sarif import as_sarif
 
 
 def print_as(form: str, audit: Audit) -> None:
@@ -50,33 +47,6 @@ def shown(found: Finding) -> dict[str, Any]:
         "line": found.line,
         "message": found.message,
         "fix": found.fix,
-    }
-
-
-def as_sarif(audit: Audit) -> dict[str, Any]:
-    """For code scanning; what is ignored is there, too, and suppressed with its reason."""
-    results = [result(found) for found in audit.every()]
-    for found, ignore in audit.ignored.items():
-        kind = "inSource" if ignore.line else "external"
-        results.append(result(found) | {"suppressions": [{"kind": kind, "justification": ignore.reason}]})
-    used = sorted({each["ruleId"] for each in results})
-    rules = [
-        {"id": name, "shortDescription": {"text": RULES[name].why if name in RULES else name}}
-        | ({"helpUri": RULES[name].link} if name in RULES else {})
-        for name in used
-    ]
-    driver = {"name": "pipeline check", "rules": rules}
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
-
-
-def result(found: Finding) -> dict[str, Any]:
-    """One finding for code scanning."""
-    place = {"artifactLocation": {"uri": found.file}, "region": {"startLine": max(found.line, 1)}}
-    return {
-        "ruleId": found.id,
-        "level": LEVELS[found.severity],
-        "message": {"text": f"{found.message}\nfix: {found.fix}"},
-        "locations": [{"physicalLocation": place}],
     }
 
 

@@ -11,7 +11,7 @@ from ops.check.finding import Finding
 from ops.check.fixes import paste
 from ops.check.reading.block import Block
 from ops.check.rules import finding
-from ops.check.spelling import ON, line, variants
+from ops.check.spelling import ON, line, same, shown, variants
 
 SHORTEST_PATIENCE = 30_000  # ms: electing a new leader and finding it takes seconds, a broker's restart half a minute
 FEWEST_RETRIES = 10  # with the default back-off these are gone within the same time
@@ -19,7 +19,7 @@ FEWEST_RETRIES = 10  # with the default back-off these are gone within the same 
 
 def advice(block: Block, client: Client, outcome: Outcome, asked: Mapping[str, Any]) -> list[Finding]:
     """All of it; what other versions do is of no interest while this one does not start."""
-    found = [*stuck(block, outcome), *impatient(block, outcome, asked)]
+    found = [*stuck(block, outcome), *impatient(block, outcome, asked), *defaults(block, client)]
     found += [*changed(block, outcome), *misspelt(block, outcome)]
     return found if outcome.refusals else [*found, *by_version(block, client, outcome, asked)]
 
@@ -45,6 +45,21 @@ def stuck(block: Block, outcome: Outcome) -> list[Finding]:
         return []
     at, fix = line(block, ("linger.ms",)), paste(block, {"linger.ms": "5"})
     return [finding("producer-never-sends", block.file, at, outcome.never_sends, fix)]
+
+
+def defaults(block: Block, client: Client) -> list[Finding]:
+    """Deciding values that may be replaced from outside."""
+    names = [name for name in client.deciding for each in same(name) if each in block.settings]
+    written = {each: block.settings[each] for name in names for each in same(name) if each in block.settings}
+    said = [
+        f"{shown(name)}={each.text} comes from {each.source}"
+        for name, each in written.items()
+        if each.source and each.known
+    ]
+    if not said:
+        return []
+    fix = f"fix the value here, or audit with the one that is set there: {paste(block, ON)}"
+    return [finding("producer-default-judged", block.file, block.line, "; ".join(said), fix)]
 
 
 def changed(block: Block, outcome: Outcome) -> list[Finding]:

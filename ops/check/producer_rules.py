@@ -10,6 +10,7 @@ PRODUCER_RULES = {
     ),
     "producer-refused": Rule(ERROR, "it does not start", f"{LIBRDKAFKA}#idempotent-producer"),
     "producer-depends": Rule(WARNING, "nobody who reads this can say whether records are doubled"),
+    "producer-default-judged": Rule(NOTE, "with another value the verdict may be another"),
     "producer-acks-lost": Rule(
         ERROR, "a record that was acknowledged is lost when one broker fails", f"{KAFKA}#producerconfigs_acks"
     ),

@@ -18,25 +18,31 @@ def judgements(blocks: Sequence[Block], versions: Mapping[str, Version]) -> Iter
         if block.kind == "producer":
             yield judge(block, versions)
         elif block.kind == "worker":
-            yield of_connect(block, {f"worker:{name}": each for name, each in block.settings.items()}, versions)
+            yield of_connect(block, of_worker(block), versions)
         elif block.kind == "connector" and is_source(block):
             yield of_connect(block, block.settings | worker_of(block, blocks), versions)
 
 
 def of_connect(block: Block, settings: dict[str, Setting], versions: Mapping[str, Version]) -> Judgement:
     """What Connect makes of a worker's settings, or of these and a connector's."""
-    return judge(replace(block, settings=settings, client="connect"), versions)
+    return judge(replace(block, settings=settings, client="connect", opaque=""), versions)
+
+
+def of_worker(worker: Block) -> dict[str, Setting]:
+    """A worker's settings, so called; those that decide and may come from elsewhere are unknown."""
+    written = {f"worker:{name}": each for name, each in worker.settings.items()}
+    unknown = Setting("", worker.line, worker.opaque, known=False)
+    return (dict.fromkeys(DECIDING, unknown) if worker.opaque else {}) | written
 
 
 def worker_of(connector: Block, blocks: Sequence[Block]) -> dict[str, Setting]:
     """The settings of the worker whose file is nearest; unknown if none is among the files."""
     worker = nearest(blocks, "worker", connector.file)
     if not worker:
-        unknown = Setting(
-            "", connector.line, "the worker's settings, which cannot be told from these files", known=False
-        )
+        source = "the worker's settings, which cannot be told from these files"
+        unknown = Setting("", connector.line, source, known=False)
         return dict.fromkeys(DECIDING, unknown)
-    return {f"worker:{name}": replace(each, line=connector.line) for name, each in worker.settings.items()}
+    return {name: replace(each, line=connector.line) for name, each in of_worker(worker).items()}
 
 
 def is_source(connector: Block) -> bool:

@@ -4,9 +4,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from ops.check.audit import Audit
-from ops.check.finding import Finding
+from ops.check.finding import LEVELS, Finding
 from ops.check.judgement import Judgement
-from ops.check.output import LEVELS, summary
+from ops.check.output import summary
 
 COLOURS = {"idempotent": "green", "not_idempotent": "red", "refused": "red", "depends": "yellow"}
 LEVEL_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}

@@ -10,6 +10,7 @@ LEFT_ALONE = {
     "producer-not-idempotent": "java-explicit.properties",
     "producer-refused": "confluent_on.py",
     "producer-depends": "java-outside-does-not-matter.properties",
+    "producer-default-judged": "java-explicit.properties",
     "producer-acks-lost": "java-off.properties",
     "producer-never-sends": "confluent_on.py",
     "producer-gives-up": "java-patient.properties",

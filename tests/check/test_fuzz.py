@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ops.check.audit import audit, look
-from ops.check.output import as_json, as_sarif
+from ops.check.output import as_json
 from ops.check.reading.read import READERS
+from ops.check.sarif import as_sarif
 from tests.check.corpus import CORPUS
 
 TEXTS = [file.read_text() for file in sorted(CORPUS.rglob("*")) if file.is_file() and file.name != "expected.yaml"]

@@ -13,7 +13,8 @@ def compose_blocks(file: str, document: Node) -> list[Block]:
     found = []
     for name, service in services.items() if services else []:
         environment = service.get("environment")
-        found += named(environment_blocks(file, variables(environment)), name) if environment else []
+        more = "env_file" if service.get("env_file") else ""
+        found += named(environment_blocks(file, variables(environment), more), name) if environment else []
     return found
 
 

@@ -1,5 +1,7 @@
 """Environment variables that images turn into settings: `KAFKA_*`, `CONNECT_*`, `SPRING_KAFKA_*`."""
 
+from dataclasses import replace
+
 from ops.check.reading.block import Block, Setting
 from ops.check.reading.classify import ALONE, BROKER, WORKER
 from ops.check.reading.placeholder import substituted
@@ -10,8 +12,8 @@ WORKERS = WORKER | {"key.converter", "group.id", "rest.advertised.host.name"}
 BROKERS = BROKER | {"listeners"}
 
 
-def environment_blocks(file: str, variables: Settings) -> list[Block]:
-    """A broker, a worker, Spring's clients, or something that only its own code can read."""
+def environment_blocks(file: str, variables: Settings, opaque: str = "") -> list[Block]:
+    """A broker, a worker, Spring's clients, or what only its own code can read; `opaque` may bring more."""
     replaced = {name: substituted(each.text, each.line) if each.known else each for name, each in variables.items()}
     worker = stripped(replaced, "CONNECT_")
     broker = stripped(replaced, "KAFKA_CFG_") or stripped(replaced, "KAFKA_")
@@ -20,14 +22,13 @@ def environment_blocks(file: str, variables: Settings) -> list[Block]:
         line = min(each.line for each in worker.values())
         found.append(Block(file, line, "worker", "connect", "", worker, prefix="CONNECT_"))
     if broker.keys() & BROKERS:
-        found.append(
-            Block(file, min(each.line for each in broker.values()), "broker", "java", "", broker, prefix="KAFKA_")
-        )
+        line = min(each.line for each in broker.values())
+        found.append(Block(file, line, "broker", "java", "", broker, prefix="KAFKA_"))
     elif own := [name for name in broker if name.removeprefix("producer.") in ALONE]:
         variable = f"KAFKA_{own[0].upper().replace('.', '_')}"
         found.append(Block(file, broker[own[0]].line, "unjudged", f"what reads {variable}"))
     spring = {name.lower().replace("_", "."): each for name, each in replaced.items()}
-    return found + spring_blocks(file, spring)
+    return [replace(each, opaque=opaque) for each in found + spring_blocks(file, spring)]
 
 
 def stripped(variables: Settings, prefix: str) -> Settings:

@@ -31,7 +31,9 @@ def kubernetes_blocks(file: str, document: Node) -> list[Block]:
         return [Block(file, document.line, "unjudged", "MirrorMaker 2", name)]
     if kind in ("ConfigMap", "Secret"):
         return config_map(file, document, name)
-    found = [block for each in containers(document) for block in environment_blocks(file, variables(each))]
+    found = []
+    for each in containers(document):
+        found += environment_blocks(file, variables(each), "envFrom" if each.get("envFrom") else "")
     return named(found, name)
 
 

@@ -4,7 +4,7 @@ import re
 
 from ops.check.reading.block import Setting
 
-WHOLE_DEFAULT = re.compile(r"\$\{([\w.]+):-?([^${}]*)\}")
+WHOLE_DEFAULT = re.compile(r"\$\{([\w.]+)(?::-|:|-)(?!\?|\+)([^${}]*)\}")  # ${X:-a}, ${X-a}; Spring's ${X:a}
 PROVIDER = re.compile(r"\$\{(file|dir|env|vault|secrets?|configmaps?|directory|[\w-]*provider):[^}]*\}")
 PLACEHOLDER = re.compile(r"\$\{([\w.]+)[^}]*\}|\$\(([\w.]+)\)|\{\{\s*(.+?)\s*\}\}|@([\w.]+)@")
 

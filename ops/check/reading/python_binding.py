@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ops.check.reading.python_held import Held
-from ops.check.reading.python_values import text_of, unknown, value
+from ops.check.reading.python_settings import text_of, unknown
+from ops.check.reading.python_values import value
 
 if TYPE_CHECKING:
     from ops.check.reading.python_mapping import Reader

@@ -8,7 +8,8 @@ from ops.check.reading.python_binding import held_by
 from ops.check.reading.python_held import Held
 from ops.check.reading.python_imports import full_name
 from ops.check.reading.python_scope import Function, Scope, parameters
-from ops.check.reading.python_values import DEEPEST, text_of, value
+from ops.check.reading.python_settings import text_of
+from ops.check.reading.python_values import DEEPEST, value
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from ops.check.reading.block import Setting
 from ops.check.reading.python_imports import full_name
 from ops.check.reading.python_scope import Scope
+from ops.check.reading.python_settings import known, text_of, unknown
 
 ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
 }
 CONVERSIONS: dict[str, Callable[..., object]] = {"int": int, "float": float, "str": str, "bool": bool}
 ENVIRONMENT = ("os.environ.get", "os.getenv", "environ.get", "getenv")
@@ -21,34 +21,12 @@ DEEPEST = 20  # names that lead to names
 
 def value(node: ast.expr, scope: Scope, names: dict[str, str], depth: int = 0) -> Setting:
     """The value of an expression; what is not written in this module is unknown."""
-    if isinstance(node, ast.Constant) or depth > DEEPEST:
-        return known(node.value, node.lineno) if isinstance(node, ast.Constant) else unknown(node)
-    if isinstance(node, ast.Name):
-        return bound(node, scope, names, depth)
-    if isinstance(node, ast.Call):
-        return called(node, scope, names, depth)
-    if isinstance(node, ast.UnaryOp | ast.BinOp):
-        return calculated(node, scope, names, depth)
+    if isinstance(node, ast.Constant):
+        return known(node.value, node.lineno)
     if isinstance(node, ast.Subscript) and full_name(node.value, names).endswith("environ"):
         return Setting("", node.lineno, f"the variable {text_of(node.slice)}", known=False)
-    return unknown(node)
-
-
-def known(literal: object, line: int, source: str = "") -> Setting:
-    """A value that is there, as text like the clients print it."""
-    text = str(literal).lower() if isinstance(literal, bool) else str(literal)
-    return Setting(text, line, source, literal=literal)
-
-
-def unknown(node: ast.expr) -> Setting:
-    """A value that only running the program would tell."""
-    return Setting("", node.lineno, text_of(node), known=False)
-
-
-def text_of(node: ast.expr) -> str:
-    """The expression as it is written, shortened."""
-    text = str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    understood = UNDERSTOOD.get(type(node)) if depth <= DEEPEST else None
+    return understood(node, scope, names, depth) if understood else unknown(node)
 
 
 def bound(node: ast.Name, scope: Scope, names: dict[str, str], depth: int) -> Setting:
@@ -75,6 +53,10 @@ def called(node: ast.Call, scope: Scope, names: dict[str, str], depth: int) -> S
         default = value(node.args[1], scope, names, depth + 1)
         source = f"the variable {variable}, whose default is judged"
         return Setting(default.text, node.lineno, source, default.known, default.literal)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("lower", "strip", "upper") and not node.args:
+        inner = value(node.func.value, scope, names, depth + 1)
+        said = isinstance(inner.literal, str) and inner.known
+        return known(getattr(str(inner.literal), node.func.attr)(), node.lineno, inner.source) if said else inner
     if name in CONVERSIONS and len(node.args) == 1:
         inner = value(node.args[0], scope, names, depth + 1)
         try:
@@ -84,6 +66,15 @@ def called(node: ast.Call, scope: Scope, names: dict[str, str], depth: int) -> S
     return unknown(node)
 
 
+def compared(node: ast.Compare, scope: Scope, names: dict[str, str], depth: int) -> Setting:
+    """A switch such as `os.environ.get("SAFE", "true") == "true"`."""
+    sides = [value(each, scope, names, depth + 1) for each in (node.left, *node.comparators)]
+    unseen = next((each for each in sides if not each.known), None)
+    if unseen or len(sides) != 2 or not isinstance(node.ops[0], ast.Eq):
+        return unseen or unknown(node)
+    return known(sides[0].literal == sides[1].literal, node.lineno, sides[0].source or sides[1].source)
+
+
 def calculated(node: ast.UnaryOp | ast.BinOp, scope: Scope, names: dict[str, str], depth: int) -> Setting:
     """Plain arithmetic such as 5 * 60 * 1000."""
     sides = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
@@ -91,10 +82,17 @@ def calculated(node: ast.UnaryOp | ast.BinOp, scope: Scope, names: dict[str, str
     numbers = [each.literal for each in found if isinstance(each.literal, int | float) and abs(each.literal) < 2**63]
     if len(numbers) < len(sides) or not all(each.known for each in found):
         return unknown(node)
+    source = next((each.source for each in found if each.source), "")
     if isinstance(node, ast.UnaryOp):
-        return known(-numbers[0], node.lineno) if isinstance(node.op, ast.USub) else unknown(node)
+        return known(-numbers[0], node.lineno, source) if isinstance(node.op, ast.USub) else unknown(node)
     calculate = ARITHMETIC.get(type(node.op))
-    try:
-        return known(calculate(*numbers), node.lineno) if calculate else unknown(node)
-    except ZeroDivisionError:
-        return unknown(node)
+    return known(calculate(*numbers), node.lineno, source) if calculate else unknown(node)
+
+
+UNDERSTOOD: dict[type[ast.expr], Callable[..., Setting]] = {
+    ast.Name: bound,
+    ast.Call: called,
+    ast.Compare: compared,
+    ast.UnaryOp: calculated,
+    ast.BinOp: calculated,
+}

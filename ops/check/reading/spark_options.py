@@ -7,17 +7,14 @@ from ops.check.reading.python_held import Held
 from ops.check.reading.python_mapping import Reader
 from ops.check.reading.python_values import value
 
+LAST = {"load", "save", "start", "table", "toTable", "saveAsTable"}  # what makes the source or the sink
 ENDS: dict[str, Kind] = {"read": "consumer", "readStream": "consumer", "write": "producer", "writeStream": "producer"}
 
 
 def spark_block(file: str, call: ast.Call, reader: Reader) -> Block | None:
     """The source or the sink, if the chain is one of Kafka's."""
-    chain: list[tuple[str, ast.Call]] = []
-    start: ast.expr = call
-    while isinstance(start, ast.Call) and isinstance(start.func, ast.Attribute):
-        chain.append((start.func.attr, start))
-        start = start.func.value
-    if not isinstance(start, ast.Attribute) or start.attr not in ENDS:
+    chain, start = links(call, reader)
+    if not isinstance(start, ast.Attribute) or start.attr not in ENDS or chain[0][0] not in LAST:
         return None
     held, of_kafka = Held(), False
     for name, step in reversed(chain):
@@ -27,6 +24,32 @@ def spark_block(file: str, call: ast.Call, reader: Reader) -> Block | None:
         return None
     settings = {name.removeprefix("kafka."): each for name, each in held.settings.items()}
     return Block(file, call.lineno, ENDS[start.attr], "spark", "", settings, held.opaque)
+
+
+def links(call: ast.Call, reader: Reader) -> tuple[list[tuple[str, ast.Call]], ast.expr]:
+    """The calls of a chain, the last one first, and what it begins with; names that hold a part of it are followed."""
+    chain: list[tuple[str, ast.Call]] = []
+    start: ast.expr = call
+    before = call.lineno
+    while True:
+        if isinstance(start, ast.Call) and isinstance(start.func, ast.Attribute):
+            chain.append((start.func.attr, start))
+            start = start.func.value
+        elif isinstance(start, ast.Name) and (held := last_assigned(start.id, before, reader)):
+            start, before = held.value, held.lineno
+        else:
+            return chain, start
+
+
+def last_assigned(name: str, before: int, reader: Reader) -> ast.Assign | None:
+    """The last assignment to a name above a line."""
+    holder = reader.scope.holding(name)
+    above = [
+        each
+        for each, _ in (holder.statements(name) if holder else [])
+        if isinstance(each, ast.Assign) and each.lineno < before and isinstance(each.targets[0], ast.Name)
+    ]
+    return above[-1] if above else None
 
 
 def given(name: str, step: ast.Call, reader: Reader) -> Held:
