@@ -10,10 +10,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test unit lint format lock up down status bench clean
+.PHONY: help venv demo test test-compose unit lint format lock up down status bench clean
 
 help: ## show what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## make .venv, or bring it up to date
 
@@ -35,7 +35,10 @@ demo: venv ## the whole way of 5,000 orders, from nothing to a verdict
 
 test: venv ## everything, on real parts
 	@$(BIN)/lint-imports
-	@$(BIN)/pytest tests
+	@$(BIN)/pytest tests --ignore=tests/compose
+
+test-compose: venv ## the same pipeline on containers (needs Docker)
+	@$(BIN)/pytest tests/compose
 
 unit: venv ## the tests that need no process
 	@$(BIN)/pytest tests/unit
@@ -50,10 +53,14 @@ format: venv ## let ruff mend what it can
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
+COMPILE := uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11
+
 lock: ## resolve the packages anew (needs uv)
 	@command -v uv >/dev/null || { echo "uv makes the lock: install it (pipx install uv)" >&2; exit 1; }
-	uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 --all-extras \
-	  --upgrade pyproject.toml -o requirements.lock
+	$(COMPILE) --all-extras --upgrade pyproject.toml -o requirements.lock
+	@# What goes into the images: less packages, and no version but those above.
+	$(COMPILE) --extra service -c requirements.lock pyproject.toml -o service/requirements.lock
+	$(COMPILE) --extra service --extra spark --extra ops -c requirements.lock pyproject.toml -o spark/requirements.lock
 
 up: venv ## start the embedded stack and leave it running
 	@$(BIN)/pipeline up
