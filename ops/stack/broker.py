@@ -14,7 +14,7 @@ from ops.stack.jars import Run, jars_folder
 
 POM = ROOT / "connect" / "pom.xml"
 PLACES = {"worker": "worker", "plugin": "plugins/debezium"}  # a profile of the pom -> its folder
-LOGGING = Path(__file__).with_name("log4j2.properties")
+LOGGING = ROOT / "connect" / "log4j2.properties"
 # Out of memory is a crash, never a broker that lives on without its threads.
 JAVA = ["-XX:+ExitOnOutOfMemoryError", f"-Dlog4j2.configurationFile={LOGGING}"]
 
