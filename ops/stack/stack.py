@@ -39,7 +39,7 @@ class Stack:
         self.settings = settings or Settings()
         self.step = step
         self.supervisor = Supervisor(self.settings.run_dir, ROOT)
-        self.parts = {part.name: part for part in parts(self.settings)}
+        self.parts = {} if self.settings.attach else {part.name: part for part in parts(self.settings)}
         self.me = Identity.of(os.getpid())
 
     def env(self) -> dict[str, str]:
