@@ -4,10 +4,10 @@ import json
 import time
 from pathlib import Path
 
-import psycopg
 import requests
 from psycopg.conninfo import conninfo_to_dict
 
+from connect.cdc import is_slot_active, try_as_cdc
 from connect.settings import Settings
 
 
@@ -15,7 +15,7 @@ def register(settings: Settings) -> list[str]:
     """Send every connector file, then wait until each of them really reads its slot."""
     deadline = time.monotonic() + settings.connect_timeout_seconds
     configs = {file.stem: read(settings, file) for file in sorted(Path(__file__).parent.glob("*-outbox.json"))}
-    for step in (send, look):
+    for step in (try_as_cdc, send, look):
         for name, config in configs.items():
             while missing := step(settings, name, config):
                 if time.monotonic() > deadline:
@@ -36,7 +36,8 @@ def read(settings: Settings, file: Path) -> dict[str, str]:
 def send(settings: Settings, name: str, config: dict[str, str]) -> str:
     """PUT is idempotent: an existing connector is updated; a worker that is still joining is asked again."""
     answer = requests.put(f"{settings.connect_url}/connectors/{name}/config", json=config, timeout=30)
-    refusal = "" if answer.ok else f"Connect refused it: {answer.json().get('message', answer.text)}"
+    said = "" if answer.ok else answer.json().get("message", answer.text)
+    refusal = "" if answer.ok else f"Connect refused it: {' '.join(said.split())}"  # on one line
     if refusal and answer.status_code not in (409, 500, 503):
         raise SystemExit(f"register: {name}: {refusal}")
     return refusal
@@ -55,11 +56,3 @@ def look(settings: Settings, name: str, config: dict[str, str]) -> str:
     if len(states) < 2 or set(states) != {"RUNNING"}:
         return f"connector and tasks are {states}"
     return "" if is_slot_active(settings, name, config["slot.name"]) else "its slot is not read"
-
-
-def is_slot_active(settings: Settings, name: str, slot: str) -> bool:
-    """Ask as cdc itself, which also proves that its password works."""
-    password = (settings.secrets_dir / "cdc_password").read_text().strip()
-    query = "select active from pg_replication_slots where slot_name = %s"
-    with psycopg.connect(settings.database(name), user="cdc", password=password) as session:
-        return session.execute(query, [slot]).fetchone() == (True,)
