@@ -1,0 +1,1 @@
+"""compose.yaml as a user starts it; run by `make test-compose`."""

@@ -1,0 +1,163 @@
+"""The pipeline on containers: ready means ready, killed parts come back, and nothing is lost, doubled, told or left."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import requests
+from confluent_kafka.admin import AdminClient
+
+from ops.settings import ROOT
+from spark.hops import PATH
+from tests.client import committed, until, until_handled
+from tests.compose.project import Project, ask
+from tests.reconciliation import GOOD
+
+ONE_SHOTS = ("preflight", "secrets", "migrations", "topics", "connector")
+ORDERS = 3_000
+RATE = 200  # a second: 15 s of load, in which a part dies and comes back
+
+
+def test_up_returns_when_everything_is_ready(project: Project) -> None:
+    """Every one-shot ended well and every other container is healthy the moment that `up --wait` returns."""
+    states = {name: one["State"] for name, one in project.containers().items()}
+    assert {name: states[f"{name}-1"]["ExitCode"] for name in ONE_SHOTS} == dict.fromkeys(ONE_SHOTS, 0)
+    staying = {name: state for name, state in states.items() if name.rpartition("-")[0] not in ONE_SHOTS}
+    assert {name: state["Health"]["Status"] for name, state in staying.items()} == dict.fromkeys(staying, "healthy")
+    assert len(staying) == 6
+    assert requests.get(f"http://{project.good('port', 'service', '8080').strip()}/readyz", timeout=10).text == "ok\n"
+
+
+def test_the_demo_prints_its_table_and_its_verdict(project: Project) -> None:
+    """`docker compose run --rm demo` ends as `make demo` does: every hop, the verdict last, exit code 0."""
+    done = project.run("run", "--rm", "-T", "demo")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[-1] == GOOD
+    assert [hop for hop in PATH if not any(line.startswith(f"{hop}  ") for line in lines)] == []
+
+
+@contextmanager
+def load(project: Project) -> Iterator[None]:
+    """Orders keep coming while the block does its harm; at its end all of them must have been acknowledged."""
+    command = project.command("run", "--rm", "-T", "--no-deps", "demo", "produce")
+    command += ["--orders", str(ORDERS), "--rate", str(RATE), "--json"]
+    before = handled()
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as producer:
+        try:
+            until(handled, lambda now: now > before, 60, "no order of the load was handled")
+            assert producer.poll() is None, "the load was over too soon"
+            yield
+        finally:
+            said, complained = producer.communicate(timeout=120)
+    assert producer.returncode == 0, complained
+    assert sum(json.loads(said)["records"].values()) >= ORDERS
+
+
+def handled() -> int:
+    """How many records the service has committed."""
+    return sum(committed().values())
+
+
+@pytest.mark.parametrize("part", ["service", "connect", "postgres", "audit"])
+def test_a_part_killed_under_load_comes_back(project: Project, part: str) -> None:
+    """Killed (-9) while orders come in and started again by `up --wait`: every record is handled."""
+    with load(project):
+        project.good("kill", "--signal", "SIGKILL", part)
+        assert project.containers()[f"{part}-1"]["State"]["ExitCode"] == 137
+        project.good("up", "--wait")
+    until_handled()
+
+
+def test_after_the_kills_nothing_is_lost_or_doubled(project: Project) -> None:
+    """Id by id, with everything that every producer saw acknowledged."""
+    done = project.run("run", "--rm", "-T", "reconcile", "--json", "--ledger", "/data/ledger")
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads(done.stdout)
+    assert (result["verdict"], result["findings"]) == (GOOD, [])
+    acknowledged = next(hop["in"] for hop in result["hops"] if hop["hop"] == PATH[0])
+    assert acknowledged > ORDERS
+
+
+def test_three_services_share_the_partitions(project: Project) -> None:
+    """`up --scale service=3`: three healthy containers, a partition and a port each."""
+    project.good("up", "--wait", "--scale", "service=3")
+    containers = [one for name, one in project.containers().items() if name.startswith("service-")]
+    assert [one["State"]["Health"]["Status"] for one in containers] == ["healthy"] * 3
+    assert len({json.dumps(one["NetworkSettings"]["Ports"]) for one in containers}) == 3
+    until(partitions, lambda shares: shares == [1, 1, 1], 60, "the partitions are not shared")
+    project.good("up", "--wait", "--scale", "service=1")
+
+
+def partitions() -> list[int]:
+    """How many partitions each member of the group has."""
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    group: Any = admin.describe_consumer_groups(["fulfillment"])["fulfillment"].result(timeout=10)
+    return sorted(len(member.assignment.topic_partitions) for member in group.members)
+
+
+def test_no_secret_is_told(project: Project) -> None:
+    """No password stands in the configuration, in `docker inspect` or in a log."""
+    shown = project.good("run", "--rm", "-T", "--no-deps", "migrations", "sh", "-c", "cat /run/secrets/*_password")
+    secrets = [shown[at : at + 32] for at in range(0, len(shown), 32)]
+    assert len(set(secrets)) == 5
+    told = project.good("config") + json.dumps(project.containers()) + project.good("logs", "--no-color")
+    assert [place for place, secret in enumerate(secrets) if secret in told] == []
+
+
+@pytest.mark.parametrize(
+    ("part", "own", "other"),
+    [
+        ("service", "app", "audit"),
+        ("audit", "audit", "app"),
+        ("connect", "cdc", "postgres"),
+        ("postgres", "postgres", "cdc"),
+    ],
+)
+def test_a_container_reads_its_own_password_alone(project: Project, part: str, own: str, other: str) -> None:
+    """Each part can read the password of the role that it logs in as, and that of no other."""
+    assert project.run("exec", "-T", part, "test", "-r", f"/run/secrets/{own}_password").returncode == 0
+    assert project.run("exec", "-T", part, "test", "-r", f"/run/secrets/{other}_password").returncode == 1
+
+
+def test_no_container_runs_as_root(project: Project) -> None:
+    """Nor with a capability, nor with a root file system that it could change."""
+    for name, one in project.containers().items():
+        assert one["Config"]["User"] not in ("", "0", "root"), name
+        assert one["HostConfig"]["ReadonlyRootfs"], name
+        assert one["HostConfig"]["CapDrop"] == ["ALL"], name
+    for name in ("postgres", "kafka", "connect", "audit", "service", "land"):
+        status = project.good("exec", "-T", name, "cat", "/proc/1/status")
+        found = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        assert "0" not in found["Uid"].split(), name
+        assert found["CapEff"].strip("0") == "", name
+
+
+def test_what_is_published_is_for_this_machine_only(project: Project) -> None:
+    """Every port that Docker has opened is on 127.0.0.1."""
+    ports = [port for one in project.containers().values() for port in one["NetworkSettings"]["Ports"].values() if port]
+    assert {binding["HostIp"] for bindings in ports for binding in bindings} == {"127.0.0.1"}
+
+
+def test_control_a_lost_row_is_the_exit_code(project: Project) -> None:
+    """A row taken from the audit's database is found: the verdict says it, and the code is 1."""
+    remove = "delete from audit_entry where ctid = (select min(ctid) from audit_entry)"
+    psql = f'PGPASSWORD=$(cat /run/secrets/postgres_password) psql -h 127.0.0.1 -U postgres audit -c "{remove}"'
+    assert project.good("exec", "-T", "postgres", "sh", "-c", psql) == "DELETE 1\n"
+    done = project.run("run", "--rm", "-T", "reconcile")
+    assert done.returncode == 1, done.stderr
+    assert "1 missing" in done.stdout.splitlines()[-1]
+
+
+def test_down_leaves_nothing(project: Project) -> None:
+    """After `down -v` no container, no volume and no network of the project is left."""
+    mounts = [mount for one in project.containers().values() for mount in one["Mounts"] if mount["Type"] == "volume"]
+    used = {mount["Name"] for mount in mounts}  # those without a name of ours, too
+    assert len(used) >= 4
+    project.end()
+    assert project.left() == {"containers": [], "volumes": [], "networks": []}
+    assert used & set(ask("docker", "volume", "ls", "--quiet").split()) == set()
