@@ -75,7 +75,7 @@ def environments(service: Compose, name: str, embedded: Settings) -> Iterator[st
         else:
             yield from differ(f"{name}: {key}", ours and without_place(ours), theirs and without_place(theirs))
     documented = set(re.findall(r"^#(\w+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)) - told.keys()
-    passed_on = {key for key, value in given.items() if value is None}
+    passed_on = {key for key, value in service["environment"].items() if value is None}
     may_be_set = {key for key in documented if key.lower() in settings.model_fields}
     yield from differ(f"{name}: what .env may set", sorted(passed_on), sorted(may_be_set))
 
