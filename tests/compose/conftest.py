@@ -53,6 +53,7 @@ def _project() -> Iterator[None]:
         for at, name in enumerate(("POSTGRES_PORT", "KAFKA_PORT", "CONNECT_PORT", "AUDIT_PORT")):
             patch.setenv(name, str(PORTS + at))
         patch.setenv("SERVICE_PORTS", f"{PORTS + 10}-{PORTS + 19}")
+        patch.setenv("RECONCILE_DEADLINE_SECONDS", "240")  # two sessions of Spark share what a small machine has
         patch.setenv("KAFKA_BOOTSTRAP_SERVERS", f"127.0.0.1:{PORTS + 1}")  # for the tests' own clients
         yield
 
