@@ -121,6 +121,26 @@ def bench(
     print(json.dumps(found, indent=2) if as_json else "\n".join(lines))
 
 
+@app.command()
+def ladder(  # noqa: PLR0913, PLR0917 - one for each option
+    orders: Annotated[int, typer.Option(min=1, help="In each cell; each fault strikes once for 500 of them.")] = 1000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same orders and the same strikes.")] = 1,
+    steps: Annotated[list[int] | None, typer.Option(help="A step, 0 to 5; again for another.")] = None,
+    faults: Annotated[list[str] | None, typer.Option(help="A fault; again for another.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Also write a Markdown page, HTML beside it.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure what each pattern buys: the same faults on every step; exit 1 if the last step loses or doubles."""
+    from ops.ladder.command import is_clean
+    from ops.ladder.command import ladder as measure
+    from ops.ladder.page import lines
+    from ops.progress import step
+
+    found = measure(make_stack().settings, step, steps or [], faults or [], orders, seed, output)
+    print(json.dumps(found, indent=2) if as_json else "\n".join(lines(found)))
+    raise typer.Exit(0 if is_clean(found) else 1)
+
+
 app.command()(check)
 
 

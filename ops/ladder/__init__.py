@@ -1,0 +1,1 @@
+"""`pipeline ladder`: what each pattern buys, step by step, under the same faults."""
