@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-compose unit lint format lock up down status bench clean
+.PHONY: help venv demo test test-compose prove unit lint format lock up down status bench clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test: venv ## everything, on real parts
 
 test-compose: venv ## the same pipeline on containers (needs Docker)
 	@$(BIN)/pytest tests/compose
+
+prove: venv ## every cell of the ladder: with more orders than `make test`
+	@PROVE=1 $(BIN)/pytest tests/e2e/test_ladder.py
 
 unit: venv ## the tests that need no process
 	@$(BIN)/pytest tests/unit
