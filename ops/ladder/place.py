@@ -1,6 +1,5 @@
 """Where the ladder stands: a stack of its own, whose broker has a proxy before it, and empty for each cell."""
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,7 +7,6 @@ from contextlib import contextmanager
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from connect.topics import TOPICS
 from ops.bench.place import administer
 from ops.bench.place import clear as clear_tables
 from ops.check.prove.place import own_stack
@@ -26,7 +24,6 @@ TABLES = """
     grant usage on schema ladder to app;
     grant select, insert on all tables in schema ladder to app;
 """
-EVENTS = [name for name in json.loads(TOPICS.read_text()) if name.endswith(".events")]
 END = -1  # everything that a partition holds
 
 
@@ -46,8 +43,8 @@ def clear(env: Mapping[str, str]) -> None:
     with administer(dict(env), "DATABASE_URL") as admin:
         admin.execute("truncate ladder.tracking, ladder.fulfillment, ladder.audit_entry")
     kafka = AdminClient({"bootstrap.servers": env["KAFKA_BOOTSTRAP_SERVERS"], "log_level": 0})
-    known = kafka.list_topics(timeout=10).topics
-    parts = [TopicPartition(topic, number, END) for topic in EVENTS for number in known[topic].partitions]
+    known = {name: topic for name, topic in kafka.list_topics(timeout=10).topics.items() if name.endswith(".events")}
+    parts = [TopicPartition(name, number, END) for name, topic in known.items() for number in topic.partitions]
     for emptied in kafka.delete_records(parts).values():
         emptied.result(30)
     try:
