@@ -29,7 +29,9 @@ Budget = Annotated[
     typer.Option(metavar="FILE|NAME=VALUE", help="Print every sum of this intent: pyproject.toml; or try a number."),
 ]
 Prove = Annotated[str, typer.Option(metavar="python|java|connect", help="Lose acknowledgements, and count.")]
-Messages = Annotated[int, typer.Option(min=1, help="With --prove: how many are sent.")]
+Messages = Annotated[
+    int, typer.Option(min=1, help="With --prove: how many are sent; with --bootstrap: the newest of a partition.")
+]
 LostAcks = Annotated[int, typer.Option(min=1, help="With --prove: how many acknowledgements go missing.")]
 Bootstrap = Annotated[str, typer.Option(help="Your own cluster: look at the bytes of --topic; only reads.")]
 Topic = Annotated[str, typer.Option(help="With --bootstrap: the topic.")]

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from ops.cli import app
 from ops.settings import ROOT
 
-SHOWN = re.compile(r"```sh\ncd (\S+) && pipeline (check .+)\n```\n\n```text\n(.+?)\n```", re.DOTALL)
+SHOWN = re.compile(r"```sh\ncd (\S+) && pipeline (check [^\n]+)\n```\n\n```text\n(.+?)\n```", re.DOTALL)
 
 
 def test_the_run_in_the_readme_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
