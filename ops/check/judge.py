@@ -8,10 +8,10 @@ from typing import Any
 from ops.check.clients.client import CLIENTS, Client, Version
 from ops.check.clients.outcome import Outcome
 from ops.check.clients.table import keys
-from ops.check.judgement import Judgement, Verdict
+from ops.check.judgement import Judgement
 from ops.check.producer_findings import depends, findings
 from ops.check.reading.block import Block
-from ops.check.spelling import same
+from ops.check.spelling import same, variants
 
 MOST_TRIALS = 1000
 IDS = {"transactional.id", "transactional_id"}  # whatever they are, there is one
@@ -26,15 +26,24 @@ def judge(block: Block, versions: Mapping[str, Version] | None = None) -> Judgem
     trials = tried(block, client)
     verdicts = {outcome.verdict for _, outcome in trials}
     told = ".".join(map(str, version))
+    outcome = common([outcome for _, outcome in trials])
+    outcome.effective = visible(outcome.effective, block, client)
     if len(verdicts) > 1:
         found = depends(block, deciding(trials), unseen(block, client))
-        return Judgement(block, client.name, told, "depends", in_all([outcome for _, outcome in trials]), found)
-    verdict: Verdict = trials[0][1].verdict
-    outcome = trials[0][1]
-    effective = in_all([each for _, each in trials])
-    return Judgement(
-        block, client.name, told, verdict, effective, findings(block, client, outcome, known(block, client))
-    )
+        return Judgement(block, client.name, told, "depends", outcome.effective, found)
+    found = findings(block, client, outcome, known(block, client))
+    return Judgement(block, client.name, told, outcome.verdict, outcome.effective, found)
+
+
+def visible(effective: Mapping[str, str], block: Block, client: Client) -> dict[str, str]:
+    """The effective values, without those that something unseen may replace; the deciding ones were all tried."""
+    sure = {}
+    for name, text in effective.items():
+        written = [block.settings[each] for each in variants(name) if each in block.settings]
+        tried_all = any(each in client.deciding for each in variants(name))
+        if tried_all or (all(each.known for each in written) and (written or not block.opaque)):
+            sure[name] = text
+    return sure
 
 
 def known(block: Block, client: Client) -> dict[str, Any]:
@@ -80,6 +89,14 @@ def deciding(trials: list[tuple[dict[str, Any], Outcome]]) -> list[str]:
             groups.setdefault(others, set()).add(outcome.verdict)
         found += [name] if any(len(verdicts) > 1 for verdicts in groups.values()) else []
     return found
+
+
+def common(outcomes: list[Outcome]) -> Outcome:
+    """What is so whatever the unseen values are; refusals may have another reason each time, and the first is told."""
+    first = outcomes[0]
+    refusals = [each for each in first.refusals if all(each in outcome.refusals for outcome in outcomes)]
+    changes = [each for each in first.changes if all(each in outcome.changes for outcome in outcomes)]
+    return replace(first, effective=in_all(outcomes), refusals=refusals or first.refusals[:1], changes=changes)
 
 
 def in_all(outcomes: list[Outcome]) -> dict[str, str]:

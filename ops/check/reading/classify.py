@@ -1,5 +1,7 @@
 """What a flat set of Java-like settings belongs to: told by the names that only one kind of thing has."""
 
+from pathlib import PurePath
+
 from ops.check.clients.table import keys
 from ops.check.reading.block import Block, Kind, Setting
 from ops.check.reading.placeholder import connect_setting, substituted
@@ -17,13 +19,15 @@ BROKER = {
 PRODUCER = {
     *("acks", "request.required.acks", "enable.idempotence", "transactional.id", "max.in.flight", "partitioner.class"),
     *("key.serializer", "value.serializer", "delivery.timeout.ms", "linger.ms", "message.send.max.retries", "retries"),
+    *("compression.type", "batch.size", "max.request.size", "max.block.ms"),
     *("message.timeout.ms", "queue.buffering.max.ms", "buffer.memory", "max.in.flight.requests.per.connection"),
 }
 CONSUMER = {
     *("auto.offset.reset", "enable.auto.commit", "key.deserializer", "value.deserializer", "isolation.level"),
-    *("max.poll.records", "max.poll.interval.ms", "enable.auto.offset.store"),
+    *("max.poll.records", "max.poll.interval.ms", "enable.auto.offset.store", "group.id"),
 }
 MARKERS: dict[Kind, set[str]] = {"producer": PRODUCER, "consumer": CONSUMER}
+ADDRESS = {"bootstrap.servers", "metadata.broker.list"}
 ALONE = {"enable.idempotence", "transactional.id", "key.serializer", "max.in.flight.requests.per.connection", "acks"}
 OTHERS = {"application.id": "Kafka Streams", "clusters": "MirrorMaker 2", "spring.cloud.stream": "Spring Cloud Stream"}
 ONLY_LIBRDKAFKA = (
@@ -52,10 +56,10 @@ def clients(file: str, settings: Settings) -> list[Block]:
     """A producer, a consumer, or both where one file configures both."""
     names = settings.keys()
     client = "librdkafka" if names & ONLY_LIBRDKAFKA else "java"
-    sure = "bootstrap.servers" in names or "metadata.broker.list" in names or bool(names & ALONE)
+    sure = bool(names & (ADDRESS | ALONE))
     found = []
     for kind, markers in MARKERS.items():
-        own = names & markers
+        own = names & markers or (names & ADDRESS if kind in PurePath(file).name.lower() else set())
         if own and (sure or len(own) > 1):
             found.append(Block(file, min(settings[name].line for name in own), kind, client, "", settings))
     return found

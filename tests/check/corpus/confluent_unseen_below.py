@@ -1,0 +1,5 @@
+from confluent_kafka import Producer
+
+
+def make(conf):
+    return Producer({**conf, "enable.idempotence": False, "acks": 1})
