@@ -8,10 +8,11 @@ from typing import Any
 from ops.check.clients.client import CLIENTS, Client, Version
 from ops.check.clients.outcome import Outcome
 from ops.check.clients.table import keys
+from ops.check.effective import common, visible
 from ops.check.judgement import Judgement
 from ops.check.producer_findings import depends, findings
 from ops.check.reading.block import Block
-from ops.check.spelling import same, variants
+from ops.check.spelling import same
 
 MOST_TRIALS = 1000
 IDS = {"transactional.id", "transactional_id"}  # whatever they are, there is one
@@ -33,17 +34,6 @@ def judge(block: Block, versions: Mapping[str, Version] | None = None) -> Judgem
         return Judgement(block, client.name, told, "depends", outcome.effective, found)
     found = findings(block, client, outcome, known(block, client))
     return Judgement(block, client.name, told, outcome.verdict, outcome.effective, found)
-
-
-def visible(effective: Mapping[str, str], block: Block, client: Client) -> dict[str, str]:
-    """The effective values, without those that something unseen may replace; the deciding ones were all tried."""
-    sure = {}
-    for name, text in effective.items():
-        written = [block.settings[each] for each in variants(name) if each in block.settings]
-        tried_all = any(each in client.deciding for each in variants(name))
-        if tried_all or (all(each.known for each in written) and (written or not block.opaque)):
-            sure[name] = text
-    return sure
 
 
 def known(block: Block, client: Client) -> dict[str, Any]:
@@ -89,17 +79,3 @@ def deciding(trials: list[tuple[dict[str, Any], Outcome]]) -> list[str]:
             groups.setdefault(others, set()).add(outcome.verdict)
         found += [name] if any(len(verdicts) > 1 for verdicts in groups.values()) else []
     return found
-
-
-def common(outcomes: list[Outcome]) -> Outcome:
-    """What is so whatever the unseen values are; refusals may have another reason each time, and the first is told."""
-    first = outcomes[0]
-    refusals = [each for each in first.refusals if all(each in outcome.refusals for outcome in outcomes)]
-    changes = [each for each in first.changes if all(each in outcome.changes for outcome in outcomes)]
-    return replace(first, effective=in_all(outcomes), refusals=refusals or first.refusals[:1], changes=changes)
-
-
-def in_all(outcomes: list[Outcome]) -> dict[str, str]:
-    """The effective values that are the same whatever the unseen ones are."""
-    first = outcomes[0].effective
-    return {name: text for name, text in first.items() if all(each.effective.get(name) == text for each in outcomes)}
