@@ -167,13 +167,21 @@ def make_stack() -> "Stack":
 def main() -> None:
     """Whatever stands in the way is said in a sentence, not in a traceback."""
     try:
-        app()
+        app(args=spelled_out(sys.argv[1:]))
     except Exception as failure:
         sentence = told(failure)
         if not sentence:
             raise
         print(f"pipeline: {sentence}", file=sys.stderr)
         sys.exit(2)
+
+
+def spelled_out(words: list[str]) -> list[str]:
+    """`--prove` alone means the Python client: what follows it, unless it names a client, is something else."""
+    found: list[str] = []
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        found += [word, "python"] if word == "--prove" and after not in ("python", "java", "connect") else [word]
+    return found
 
 
 def told(failure: Exception) -> str:

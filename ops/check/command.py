@@ -28,7 +28,9 @@ Budget = Annotated[
     list[str] | None,
     typer.Option(metavar="FILE|NAME=VALUE", help="Print every sum of this intent: pyproject.toml; or try a number."),
 ]
-Prove = Annotated[str, typer.Option(metavar="python|java|connect", help="Lose acknowledgements, and count.")]
+Prove = Annotated[
+    str, typer.Option(metavar="[python|java|connect]", help="Lose acknowledgements, and count; python unless named.")
+]
 Messages = Annotated[
     int, typer.Option(min=1, help="With --prove: how many are sent; with --bootstrap: the newest of a partition.")
 ]

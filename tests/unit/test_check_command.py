@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from ops.check.clients.client import UnknownVersionError, versions
 from ops.check.walk import NothingThereError, files
-from ops.cli import app, told
+from ops.cli import app, spelled_out, told
 
 SWITCH = "enable.idempotence=false\nacks=all\n"
 OFF = f"bootstrap.servers=kafka:9092\n{SWITCH}"
@@ -151,3 +151,17 @@ def test_a_package_that_is_not_installed_is_named() -> None:
     """Installed alone, the parts that need more say what they need; a module of ours that is missing is a defect."""
     assert "needs psycopg" in told(ModuleNotFoundError(name="psycopg"))
     assert told(ModuleNotFoundError(name="ops.gone")) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["check", "--prove"], ["check", "--prove", "python"]),
+        (["check", "--prove", "java"], ["check", "--prove", "java"]),
+        (["check", "--prove", "--messages", "9"], ["check", "--prove", "python", "--messages", "9"]),
+        (["check", "app.py"], ["check", "app.py"]),
+    ],
+)
+def test_prove_alone_means_the_python_client(words: list[str], meant: list[str]) -> None:
+    """The client is optional; nothing else of what was typed changes."""
+    assert spelled_out(words) == meant
