@@ -42,7 +42,8 @@ def describe(env: dict[str, str]) -> str:
         versions = f"PostgreSQL {admin.info.parameter_status('server_version')}, librdkafka {libversion()[0]}"
     if shown != [("on",)] * len(DURABLE):
         raise StackError(f"{', '.join(DURABLE)} must be on, or no number counts: see migrations/postgresql.conf")
-    where = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, load average at the start {os.getloadavg()[0]:.1f}"
+    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+    where = f"{machine}, load average at the start {os.getloadavg()[0]:.1f}"
     return f"{where}, Python {platform.python_version()}, {versions}, {', '.join(DURABLE)} on"
 
 
