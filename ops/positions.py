@@ -4,34 +4,20 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 
 from ops.produce import TOPIC
+from ops.topic import reader, spans
 
 TIMEOUT = 5.0
 
 
 def lag(env: Mapping[str, str]) -> dict[int, int]:
     """Records of each partition that the service has not committed yet; KafkaException if nobody answers."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": env["KAFKA_BOOTSTRAP_SERVERS"],
-            "group.id": env["GROUP_ID"],  # only asked for its offsets, never joined
-            "enable.auto.commit": False,
-            "auto.offset.reset": "error",
-            "log_level": 0,
-        }
-    )
-    try:
-        known = consumer.list_topics(TOPIC, timeout=TIMEOUT).topics[TOPIC].partitions
-        found = consumer.committed([TopicPartition(TOPIC, p) for p in known], timeout=TIMEOUT)
-        lags = {}
-        for at in found:
-            first, end = consumer.get_watermark_offsets(at, timeout=TIMEOUT)
-            lags[at.partition] = end - max(at.offset, first)
-        return lags
-    finally:
-        consumer.close()
+    with reader(env["KAFKA_BOOTSTRAP_SERVERS"], env["GROUP_ID"]) as consumer:
+        held = spans(consumer, TOPIC, TIMEOUT)
+        found = consumer.committed([TopicPartition(TOPIC, number) for number in held], timeout=TIMEOUT)
+        return {at.partition: held[at.partition].stop - max(at.offset, held[at.partition].start) for at in found}
 
 
 def try_lag(env: Mapping[str, str]) -> dict[int, int] | None:

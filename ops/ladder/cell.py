@@ -10,18 +10,20 @@ from confluent_kafka import Producer
 from ops.bench.place import administer
 from ops.check.prove.proxy import Proxy
 from ops.check.prove.tally import Tally
+from ops.front import Front, forward
 from ops.ladder.count import Hop, hops, last_moment
 from ops.ladder.crew import Crew
-from ops.ladder.front import Front, book, forward
+from ops.ladder.front import book, losing
 from ops.ladder.place import clear
 from ops.ladder.steps import OUTBOX, POST, PRODUCER, WHOLE, plan, struck
 from ops.ladder.strikes import Strikes, lay_out
-from ops.ladder.topics import handled, look
+from ops.ladder.topics import handled
 from ops.orders import Record, make_order
 from ops.produce import TOPIC
 from ops.settings import HOST
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError, until
+from ops.topic import reader
 
 SECONDS = 600  # for the work of one cell
 PASSED = b"select bool_and(confirmed_flush_lsn >= %s) from pg_replication_slots"
@@ -68,9 +70,10 @@ def produce(proxy: Proxy, orders: Sequence[Record], *, idempotent: bool) -> None
 
 def work(stack: Stack, step: int, env: Mapping[str, str], strikes: Strikes) -> None:
     """Until every order is handled and committed, whatever strikes."""
-    with administer(dict(env), "DATABASE_URL") as database, look(env, env["GROUP_ID"]) as group:
+    group = reader(env["KAFKA_BOOTSTRAP_SERVERS"], env["GROUP_ID"])
+    with administer(dict(env), "DATABASE_URL") as database, group:
         target = forward(env["AUDIT_URL"]) if step >= POST else book(database)
-        with Front(target, strikes) as front:
+        with Front(losing(target, strikes)) as front:
             crew, is_handled = Crew(stack, step, {**env, "AUDIT_URL": front.url}), handled(group)
 
             def is_done() -> bool:

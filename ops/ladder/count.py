@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from ops.bench.place import administer
 from ops.ladder.steps import OUTBOX, POST
-from ops.ladder.topics import EVENTS, of_header, of_value, read
+from ops.ladder.topics import EVENTS, of_header, of_value
 from ops.produce import TOPIC
+from ops.topic import read
 
 
 class Hop(NamedTuple):
@@ -22,9 +23,9 @@ def hops(env: Mapping[str, str], step: int, message_ids: Sequence[str]) -> dict[
     rows = "fulfillment" if step >= OUTBOX else "ladder.fulfillment"
     where, entries = ("AUDIT_DATABASE_URL", "audit_entry") if step >= POST else ("DATABASE_URL", "ladder.audit_entry")
     found = {
-        "orders": (of_header(record) for record in read(env, TOPIC)),
+        "orders": (of_header(record) for record in read(env["KAFKA_BOOTSTRAP_SERVERS"], TOPIC)),
         "rows": column(env, "DATABASE_URL", rows),
-        "events": (of_value(record) for record in read(env, EVENTS)),
+        "events": (of_value(record) for record in read(env["KAFKA_BOOTSTRAP_SERVERS"], EVENTS)),
         "audit entries": column(env, where, entries),
     }
     return {name: compare(message_ids, ids) for name, ids in found.items()}
@@ -45,4 +46,4 @@ def column(env: Mapping[str, str], database: str, table: str) -> list[str]:
 
 def last_moment(env: Mapping[str, str]) -> float:
     """When the last event was published."""
-    return max((record.timestamp()[1] / 1000 for record in read(env, EVENTS)), default=0.0)
+    return max((record.timestamp()[1] / 1000 for record in read(env["KAFKA_BOOTSTRAP_SERVERS"], EVENTS)), default=0.0)

@@ -4,9 +4,9 @@ from typing import ClassVar
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from ops.ladder.topics import SECONDS
 from ops.produce import TOPIC
 from ops.stack.supervisor import until
+from ops.topic import SECONDS
 
 
 class ByTimer:

@@ -16,8 +16,9 @@ from confluent_kafka import Consumer, Message, Producer
 from ops.ladder.offsets import ByHand, ByTimer
 from ops.ladder.steps import CONSUMER, PRODUCER
 from ops.ladder.strikes import Strikes
-from ops.ladder.topics import EVENTS, SECONDS, of_header
+from ops.ladder.topics import EVENTS, of_header
 from ops.produce import TOPIC
+from ops.topic import SECONDS
 
 TRACK = "insert into ladder.tracking values (%s) on conflict do nothing"
 WRITE = "insert into ladder.fulfillment values (%s, %s)"

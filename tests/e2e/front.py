@@ -1,53 +1,26 @@
 """A receiver that stands in front of the real one, and fails in one way, so many times, before it obeys."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
 
-import requests
+from ops.front import Request, forward
 
 
-class Front:
+class Failing:
     """Passes POSTs on; the first few in its own way."""
 
     def __init__(self, real_url: str, fault: str, times: int) -> None:
-        self.real_url, self.fault, self.times = real_url, fault, times
+        self.real, self.fault, self.times = forward(real_url), fault, times
         self.failed = 0
-        front = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+    def handle(self, request: Request, body: bytes) -> None:
+        """Fail as often as asked, then obey."""
+        if self.failed < self.times:
+            self.failed += 1
+            self.fail(request, body)
+        else:
+            request.answer(*self.real(request.path, body))
 
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                if front.failed < front.times:
-                    front.failed += 1
-                    front.fail(self, body)
-                else:
-                    self.answer(*front.real(self.path, body))
-
-            def answer(self, status: int, body: bytes, **headers: str) -> None:
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name.replace("_", "-"), value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                """Say nothing."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def real(self, path: str, body: bytes) -> tuple[int, bytes]:
-        """What the real receiver answers."""
-        answer = requests.post(self.real_url + path, body, timeout=10)
-        return answer.status_code, answer.content
-
-    def fail(self, request: Any, body: bytes) -> None:
+    def fail(self, request: Request, body: bytes) -> None:
         """Answer in the way of the fault."""
         if self.fault == "429":
             request.answer(429, b"{}", Retry_After="1")
@@ -74,13 +47,3 @@ class Front:
             request.answer(status, json.dumps(answer).encode())
         else:
             request.answer(int(self.fault), b"{}")
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.server.shutdown()
-        self.server.server_close()

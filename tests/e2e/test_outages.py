@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import requests
 
+from ops.front import Front
 from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import Sent, away, exactly_one, fresh, query, send, until, until_handled, until_published
-from tests.e2e.front import Front
+from tests.e2e.front import Failing
 from tests.reconciliation import Reconcile, all_matched
 
 ORDERS = 2_000
@@ -124,7 +125,8 @@ def test_the_audit_receiver_away_for_twenty_seconds_loses_nothing(stack: Stack) 
 @pytest.mark.parametrize("fault", ["503", "429", "lost answer", "garbage", "endless", "redirect"])
 def test_a_receiver_that_fails_and_recovers_has_one_effect(stack: Stack, fault: str) -> None:
     """Whatever the receiver answers instead of an answer, the same keys are posted until it gives one."""
-    with Front(stack.env()["AUDIT_URL"], fault, times=3) as front:
+    failing = Failing(stack.env()["AUDIT_URL"], fault, times=3)
+    with Front(failing.handle) as front:
         stack.stop("service")
         stack.start("service", env={"AUDIT_URL": front.url, "AUDIT_TIMEOUT_SECONDS": "2"})
         try:
@@ -134,13 +136,13 @@ def test_a_receiver_that_fails_and_recovers_has_one_effect(stack: Stack, fault: 
             stack.stop("service")
             stack.start("service")
     exactly_one(ids)
-    assert front.failed == 3
+    assert failing.failed == 3
     assert not query("select 1 from tracking where message_id = any(%s) and audited_at is null", ids)
 
 
 def test_an_entry_that_is_refused_for_good_does_not_block(spoiled: Stack) -> None:
     """An item that the receiver refuses is stored as audit_error, and the others are audited."""
-    with Front(spoiled.env()["AUDIT_URL"], "refuse one", times=1) as front:
+    with Front(Failing(spoiled.env()["AUDIT_URL"], "refuse one", times=1).handle) as front:
         spoiled.stop("service")
         spoiled.start("service", env={"AUDIT_URL": front.url})
         try:

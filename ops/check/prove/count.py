@@ -4,11 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from confluent_kafka import TopicPartition
-
 from ops.check.prove.batches import NOBODY, Written
-from ops.check.prove.partitions import SECONDS, places, reader
-from ops.stack.supervisor import StackError
+from ops.check.prove.partitions import places
+from ops.topic import read
 
 LANES = 12  # numbers that are the same modulo this go to the same partition, whether there are 3 of them or 4
 PARTITIONS = 4  # each with a producer of its own: while one is cut off, the others go on
@@ -33,21 +31,9 @@ class Counts(NamedTuple):
 
 def numbers(bootstrap: str, topic: str) -> dict[int, list[int]]:
     """All numbers on each partition, in the order of their offsets, as a consumer reads them."""
-    parts = {place.partition: place for place in places(bootstrap, topic)}
-    found: dict[int, list[int]] = {partition: [] for partition in parts}
-    consumer = reader(bootstrap)
-    left = {partition for partition, place in parts.items() if place.end}
-    try:
-        consumer.assign([TopicPartition(topic, partition, 0) for partition in left])
-        while left:
-            if not (message := consumer.poll(SECONDS)):
-                raise StackError(f"{topic}: nothing more within {SECONDS} s, partitions {left} are not at their end")
-            if message.error():
-                left.discard(message.partition() or 0)  # its end
-            else:
-                found[message.partition() or 0].append(int(message.value() or b""))
-    finally:
-        consumer.close()
+    found: dict[int, list[int]] = {place.partition: [] for place in places(bootstrap, topic)}
+    for message in read(bootstrap, topic):
+        found[message.partition() or 0].append(int(message.value() or b""))
     return found
 
 

@@ -3,9 +3,10 @@
 from math import inf
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 
 from ops.stack.supervisor import StackError
+from ops.topic import reader
 
 SECONDS = 10  # for one answer
 PLAIN = (
@@ -42,9 +43,3 @@ def places(bootstrap: str, topic: str, newest: float = inf) -> list[Place]:
     finally:
         consumer.close()
     return found
-
-
-def reader(bootstrap: str) -> Consumer:
-    """One that joins no group and commits nothing: it is told which offsets to read, and tells where they end."""
-    own = {"group.id": "prove", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
-    return Consumer({"bootstrap.servers": bootstrap, "enable.partition.eof": True, "log_level": 0, **own})
