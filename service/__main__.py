@@ -10,14 +10,16 @@ from sqlalchemy import Engine
 
 from service.consumer import OrderConsumer
 from service.database import connect_to
+from service.dedup import choose
 from service.handler import Steps, handle
 from service.health import serve_health
 from service.logs import configure_logs
 from service.metrics import ABANDONED
 from service.outage import AbandonedError, Patience
 from service.post import post, session
+from service.record import read
 from service.settings import Settings
-from service.store import mark, write
+from service.write import mark, write
 
 log = structlog.get_logger()
 
@@ -25,11 +27,14 @@ log = structlog.get_logger()
 def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
     """The real steps of a batch, each with the patience to wait out an outage."""
     around = Patience(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds).around
+    store = choose(settings.dedup_store, partial(write, engine, settings.subscriber))
     return Steps(
-        write=around("write", partial(write, engine, settings.subscriber)),
+        write=around("write", store.claim),
         post=around("post", partial(post, session(), settings.audit_url, settings.audit_timeout_seconds)),
         mark=around("mark", partial(mark, engine, settings.subscriber)),
         commit=around("commit", consumer.commit),
+        settle=around("settle", store.settle),
+        read=partial(read, needs_sequence=store.needs_sequence),
     )
 
 

@@ -7,10 +7,11 @@ from typing import NamedTuple, TypeVar
 import structlog
 
 from service import metrics
+from service.dedup import Handled
 from service.outage import RefusedError
 from service.post import Entry
 from service.record import DeadLetter, Item, Message, Record, read
-from service.store import Answers, Handled
+from service.write import Answers
 
 log = structlog.get_logger()
 Part = TypeVar("Part")
@@ -19,12 +20,14 @@ Known = TypeVar("Known")
 
 
 class Steps(NamedTuple):
-    """The four things that a batch does to the world. Each may be repeated; none happens in part."""
+    """What a batch does to the world. Each may be repeated; none happens in part."""
 
-    write: Callable[[Sequence[Item]], dict[str, Handled]]  # one transaction
+    write: Callable[[Sequence[Item]], dict[str, Handled]]  # one transaction: the dedup store's claim
     post: Callable[[Sequence[Entry]], Answers]  # one request, never inside a transaction
     mark: Callable[[Answers], None]  # one transaction
     commit: Callable[[Sequence[Record]], None]  # the offsets: from here on Kafka forgets the batch
+    settle: Callable[[Sequence[Item]], None] = lambda _: None  # for a dedup store that is not in the transaction
+    read: Callable[[Record], Item] = read  # changes nothing
 
 
 def handle(records: Sequence[Record], steps: Steps) -> None:
@@ -33,7 +36,7 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
     Nearly always there is one wave, and each message id stands in it once. What the write brings back says
     which messages are repeats, which are conflicts, and which have yet to be audited.
     """
-    for wave in waves(records):
+    for wave in waves(records, steps.read):
         letters = [item for item in wave if isinstance(item, DeadLetter)]
 
         known = halving(wave, steps.write, lambda item, refusal: steps.write([bury(item, refusal)]))
@@ -47,11 +50,12 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
             answers = halving(entries, steps.post, lambda entry, no: {entry.message.message_id: str(no)})
             steps.mark(answers)
 
+        steps.settle(wave)
         report(handled, known, letters + conflicts, answers)
     steps.commit(records)
 
 
-def waves(records: Sequence[Record]) -> list[list[Item]]:
+def waves(records: Sequence[Record], read: Callable[[Record], Item] = read) -> list[list[Item]]:
     """The batch in waves that hold each message id once; repeats with the same value are folded.
 
     The same id with another value goes into the next wave, where the database, which then knows the id,

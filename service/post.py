@@ -11,7 +11,7 @@ from urllib3.exceptions import HTTPError
 from service.ids import derive
 from service.outage import OutageError, RefusedError
 from service.record import Message, clean
-from service.store import Answers
+from service.write import Answers
 
 REFUSED = {400, 413, 422}  # the same bytes again will be refused again
 ANSWER_LIMIT = 8 * 1024 * 1024  # an answer without an end must not fill the memory

@@ -1,5 +1,6 @@
 """A record, and what it is understood as: a message, or a dead letter that keeps its bytes and says why."""
 
+import re
 from base64 import b64encode
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
@@ -8,6 +9,7 @@ from service.order import VALUE_LIMIT, InvalidOrderError, Order, parse_order, to
 
 VALUE_KEPT = 64 * 1024  # of a dead letter's value; the rest stays on the order topic for its retention
 REST_KEPT = 16 * 1024  # of its key and headers together
+SEQUENCE = re.compile(rb"[0-9]{1,18}")  # a bigint holds any
 HEADER_COST = 32  # counted for each header beside its bytes, so that a thousand empty ones end too
 
 Headers = list[tuple[str, bytes | None]]
@@ -42,6 +44,7 @@ class Message(NamedTuple):
     order: Order
     total: str
     traceparent: str | None
+    sequence: int | None = None  # where it stands among the others, if its producer numbers them
 
 
 class DeadLetter(NamedTuple):
@@ -59,10 +62,13 @@ class TooLargeError(InvalidOrderError):
     """More bytes than an order may have."""
 
 
-def read(record: Record) -> Item:
+def read(record: Record, needs_sequence: bool = False) -> Item:
     """The message in a record, or a dead letter that says why there is none."""
     try:
-        return understand(record)
+        message = understand(record)
+        if needs_sequence and message.sequence is None:
+            raise InvalidOrderError("headers.sequence: should be given once, 1 to 18 digits (DEDUP_STORE needs it)")
+        return message
     except InvalidOrderError as error:
         return DeadLetter(record, "too_large" if isinstance(error, TooLargeError) else "invalid", str(error))
 
@@ -80,8 +86,9 @@ def understand(record: Record) -> Message:
     if not (1 <= len(message_id) <= 64 and message_id.isprintable()):
         raise InvalidOrderError("headers.message_id: should be 1 to 64 printable characters, in UTF-8")
     trace = traces[0].decode("ascii", "replace") if len(traces) == 1 else None  # a broken one harms no order
-    order = parse_order(value)
-    return Message(record, message_id, sha256(value).hexdigest(), order, total(order), trace)
+    order, numbers = parse_order(value), record.given("sequence")
+    sequence = int(numbers[0]) if len(numbers) == 1 and SEQUENCE.fullmatch(numbers[0]) else None
+    return Message(record, message_id, sha256(value).hexdigest(), order, total(order), trace, sequence)
 
 
 def payload(letter: DeadLetter) -> dict[str, Any]:

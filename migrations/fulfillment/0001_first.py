@@ -17,8 +17,12 @@ TABLES = """
         topic text not null, partition integer not null, "offset" bigint not null,
         audited_at   timestamptz,   -- null: a redelivery must POST again
         audit_error  text,          -- the audit receiver refused the entry for good
+        handled_at   timestamptz not null default now(), -- for retention
         primary key (subscriber, message_id)
     );
+
+    -- Rows come in the order of their age: an index of a few pages is enough to find the oldest.
+    create index tracking_handled_at on tracking using brin (handled_at) with (pages_per_range = 16);
 
     -- One fulfillment for each order: the primary key is the promise.
     create table fulfillment (

@@ -15,7 +15,7 @@ from service.handler import waves
 from service.ids import derive
 from service.post import Entry, post, session
 from service.record import Message
-from service.store import Answers
+from service.write import Answers
 
 
 def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:

@@ -11,8 +11,9 @@ from ops.bench.numbers import Number
 from ops.bench.place import BATCH, administer, batches, clear
 from ops.stack.stack import Stack
 from service.database import connect_to
+from service.dedup.tracking import FRESH
 from service.handler import Steps, handle
-from service.store import mark, write
+from service.write import mark, write
 
 # A connection hands in its counters only along with a table's, hence pg_am: one statement, one commit.
 HAND_IN = "select pg_backend_pid(), current_database(), pg_stat_force_next_flush() from pg_am limit 1"
@@ -36,7 +37,7 @@ def count(env: dict[str, str]) -> dict[str, tuple[float, float, float]]:
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 30)
     seen, costs = list[Any](), {way: list[tuple[int, ...]]() for way in GOALS}
     event.listen(engine, "before_cursor_execute", lambda *call: seen.append(call))
-    bare = Steps(partial(write, engine, "fulfillment"), lambda _: {}, lambda _: None, lambda _: None)
+    bare = Steps(partial(write, engine, "fulfillment", FRESH), lambda _: {}, lambda _: None, lambda _: None)
     audited = bare._replace(post=lambda entries: {str(entry.message.message_id): None for entry in entries})
     audited = audited._replace(mark=partial(mark, engine, "fulfillment"))
     plan = [[("write path", bare)], [("write path and audit mark", audited), ("delivered again", audited)]]

@@ -18,9 +18,10 @@ from ops.stack.stack import Stack
 from service.__main__ import wire
 from service.consumer import OrderConsumer
 from service.database import connect_to
+from service.dedup.tracking import FRESH
 from service.handler import handle, waves
 from service.settings import Settings
-from service.store import WRITE, rows
+from service.write import rows, statement
 
 COUNT = "select count(*) from tracking join fulfillment using (message_id) join outbox on aggregate_id = order_id"
 
@@ -82,5 +83,5 @@ def prepare_pgbench(env: dict[str, str], orders: int) -> str:
         for n, records in enumerate(batches(orders), 1):
             admin.execute("insert into batch values (%s, %s)", (n, rows(waves(records)[0])))
     given = {":items": "(select items from batch where n = :n)", ":subscriber": "'fulfillment'"}
-    statement = re.sub("|".join(given), lambda found: given[found[0]], WRITE.text)
-    return f"\\set n :n + 1\n{statement};\n"
+    sql = re.sub("|".join(given), lambda found: given[found[0]], statement(FRESH).text)
+    return f"\\set n :n + 1\n{sql};\n"

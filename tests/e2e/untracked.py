@@ -7,10 +7,10 @@ from sqlalchemy import Engine, text
 
 from service.__main__ import main, wire
 from service.consumer import OrderConsumer
+from service.dedup import Handled
 from service.handler import Steps
 from service.record import Item, Message
 from service.settings import Settings
-from service.store import Handled
 
 PUBLISH = text("""
     insert into outbox (event_id, aggregate_type, aggregate_id, event_type, traceparent, payload)

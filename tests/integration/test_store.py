@@ -11,10 +11,12 @@ from sqlalchemy import Engine, text
 
 from ops.stack.stack import Stack
 from service.database import connect_to, sorted_errors
+from service.dedup import Handled
+from service.dedup.tracking import FRESH
 from service.handler import Steps, handle, waves
 from service.outage import OutageError, Patience, RefusedError
 from service.record import Record
-from service.store import Handled, write
+from service.write import write
 from tests.builders import record, value
 from tests.client import connect, counts, fresh, query, until
 
@@ -44,7 +46,7 @@ def orders(prefix: str, numbers: list[int]) -> list[Record]:
 def store(engine: Engine, subscriber: str, records: list[Record]) -> dict[str, Handled]:
     """Write the records as one batch."""
     [wave] = waves(records)
-    return write(engine, subscriber, wave)
+    return write(engine, subscriber, FRESH, wave)
 
 
 def test_overlapping_batches_of_four_workers_have_one_effect_each(engine: Engine, subscriber: str) -> None:
@@ -159,7 +161,7 @@ def test_a_message_that_a_constraint_refuses_is_buried_alone(engine: Engine, spo
                 )
                 for n in range(64)
             ]
-            nothing = Steps(partial(write, engine, "fulfillment"), lambda _: {}, lambda _: None, lambda _: None)
+            nothing = Steps(partial(write, engine, "fulfillment", FRESH), lambda _: {}, lambda _: None, lambda _: None)
             handle(records, nothing)
         finally:
             admin.execute("alter table fulfillment drop constraint no_13")

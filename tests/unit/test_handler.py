@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from service.dedup import Handled
 from service.handler import Steps, handle
 from service.outage import OutageError, Patience, RefusedError
 from service.post import Entry
 from service.record import DeadLetter, Item, Message, Record
-from service.store import Answers, Handled
+from service.write import Answers
 from tests.builders import record, value
 
 

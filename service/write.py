@@ -1,48 +1,37 @@
 """What a batch writes: tracking, fulfillment, dead letters and outbox in one statement, one transaction."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, TextClause, text
 
 from service.database import sorted_errors
+from service.dedup import Handled
 from service.ids import derive, traceparent
 from service.record import DeadLetter, Item, Message, payload
 
 Answers = dict[str, str | None]  # message id -> None, or why the audit receiver refused its entry for good
 
 
-class Handled(NamedTuple):
-    """What the database knows of a message, whoever handled it."""
-
-    value_sha256: str
-    fulfilled: bool  # or else rejected
-    audited: bool
-    first: bool  # handled just now, by this statement
-
-
-# Insert first, ask never: who was first is decided by the primary key of tracking. Each insert sorts by its
-# own unique key, so that two workers with the same messages wait for each other instead of deadlocking.
+# Which messages are fresh is the dedup store's part. Each insert sorts by its own unique key, so that two workers
+# with the same messages wait for each other instead of deadlocking.
 # What comes back is only what was not both first and fulfilled: of most batches, nothing.
 # An order that somebody else fulfilled is looked up by a function with a snapshot of its own. The flag
 # is_message is a column of its own because the planner takes half of the rows for true; for "kind is null"
 # it would expect one row, and join 500 by 500 in nested loops.
-WRITE = text("""
+WRITE = """
     with item as materialized (
         select * from json_to_recordset(cast(:items as json)) as i (
             n int, is_message bool, topic text, partition int, "offset" bigint, event_id uuid, traceparent text,
             message_id text, value_sha256 bytea, order_id text, fulfillment_id uuid, customer_id text,
-            placed_at text, lines json, total text, payload json)
-    ), tracked as (
-        insert into tracking (subscriber, message_id, value_sha256, topic, partition, "offset")
-        select :subscriber, message_id, value_sha256, topic, partition, "offset"
-        from item where is_message order by message_id
-        on conflict do nothing returning message_id
+            placed_at text, lines json, total text, payload json, sequence bigint)
+    ), fresh as ({fresh}
     ), fulfilled as (
         insert into fulfillment (order_id, fulfillment_id, message_id, customer_id, placed_at, lines, total)
         select order_id, fulfillment_id, message_id, customer_id, placed_at::timestamptz, lines, total::numeric
-        from item join tracked using (message_id) order by order_id, n
+        from item join fresh using (message_id) order by order_id, n
         on conflict do nothing returning message_id
     ), buried as (
         insert into dead_letter (topic, partition, "offset", kind, reason)
@@ -51,7 +40,7 @@ WRITE = text("""
         on conflict do nothing returning topic, partition, "offset"
     ), decided as materialized (
         select item.*, coalesce(f.message_id, fulfilled_by(order_id)) as fulfilled_by
-        from item join tracked using (message_id) left join fulfilled f using (message_id)
+        from item join fresh using (message_id) left join fulfilled f using (message_id)
     ), event (n, event_id, aggregate_type, aggregate_id, event_type, traceparent, payload) as (
         select n, event_id, 'fulfillment', order_id, 'order-fulfilled', traceparent, (select row_to_json(e) from (
                select message_id, order_id, fulfillment_id, customer_id, placed_at, lines, total) e)
@@ -72,14 +61,18 @@ WRITE = text("""
     select item.message_id, decided.message_id is not null as first
     from item left join decided using (message_id)
     where item.is_message and decided.fulfilled_by is distinct from item.message_id
-""")
+"""
 
-# The statement above cannot see what the worker that it waited for has committed; this one can.
+# The statement above cannot see what the worker that it waited for has committed; this one can. A store that keeps
+# no row for each message has left the outbox's: its event id follows from the message id.
 KNOWN = text("""
-    select t.message_id, encode(t.value_sha256, 'hex') as value_sha256, f.message_id is not null as fulfilled,
+    select m.message_id, coalesce(encode(t.value_sha256, 'hex'), m.value_sha256), f.message_id is not null,
            t.audited_at is not null or t.audit_error is not null as audited, false as first
-    from tracking t left join fulfillment f on f.order_id = any(:order_ids) and f.message_id = t.message_id
-    where t.subscriber = :subscriber and t.message_id = any(:message_ids)
+    from json_to_recordset(cast(:asked as json)) as m (message_id text, value_sha256 text, order_id text, event_id uuid)
+    left join tracking t on t.subscriber = :subscriber and t.message_id = m.message_id
+    left join fulfillment f on f.order_id = m.order_id and f.message_id = m.message_id
+    left join outbox o on o.event_id = m.event_id
+    where t.message_id is not null or o.event_id is not null
 """)
 
 # Once the receiver has answered, a redelivery need not ask it again.
@@ -90,19 +83,26 @@ MARK = text("""
 """)
 
 
-def write(engine: Engine, subscriber: str, items: Sequence[Item]) -> dict[str, Handled]:
-    """Write what is new, and return what is now known of every message of the batch."""
+def write(engine: Engine, subscriber: str, fresh: str, items: Sequence[Item], **given: Any) -> dict[str, Handled]:
+    """Write what is fresh, and return what is now known of every message of the batch."""
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
     known = {key: Handled(m.value_sha256, fulfilled=True, audited=False, first=True) for key, m in messages.items()}
     with sorted_errors(), engine.connect() as connection:
-        others = connection.execute(WRITE, {"subscriber": subscriber, "items": rows(items)}).all()
+        asked = {"subscriber": subscriber, "items": rows(items), **given}
+        others = connection.execute(statement(fresh), asked).all()
         known |= {key: known[key]._replace(fulfilled=False) for key, _ in others}
-        if before := [key for key, first in others if not first]:
-            order_ids = [messages[key].order["order_id"] for key in before]
-            asked = {"subscriber": subscriber, "message_ids": before, "order_ids": order_ids}
-            for key, *found in connection.execute(KNOWN, asked):
-                known[key] = Handled(*found)
+        if before := [messages[key] for key, first in others if not first]:
+            asked = {"subscriber": subscriber, "asked": to_json([identity(m) for m in before]).decode()}
+            for message in before:
+                del known[message.message_id]
+            known |= {key: Handled(*found) for key, *found in connection.execute(KNOWN, asked)}
     return known
+
+
+@cache
+def statement(fresh: str) -> TextClause:
+    """The write of a batch, with a dedup store's part in it."""
+    return text(WRITE.replace("{fresh}", fresh.rstrip()))
 
 
 def mark(engine: Engine, subscriber: str, answers: Answers) -> None:
@@ -127,4 +127,10 @@ def row(n: int, item: Item) -> dict[str, Any]:
     known = {"message_id": message_id, "value_sha256": f"\\x{item.value_sha256}", "total": item.total}
     ids = {"event_id": event_id, "traceparent": traceparent(item.traceparent, event_id)}
     ids["fulfillment_id"] = derive("fulfillment", message_id)
-    return {"n": n, "is_message": True, **place, **item.order, **known, **ids}
+    return {"n": n, "is_message": True, **place, "sequence": item.sequence, **item.order, **known, **ids}
+
+
+def identity(message: Message) -> dict[str, str]:
+    """What tells a message from every other."""
+    ids = {"message_id": message.message_id, "order_id": message.order["order_id"]}
+    return ids | {"value_sha256": message.value_sha256, "event_id": derive("event", message.message_id)}

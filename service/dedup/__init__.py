@@ -1,0 +1,70 @@
+"""Which messages came before: one contract, one file for each answer to it, one setting that chooses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+from service.record import Item
+
+Law = Literal[  # a message has one effect, no matter what; `pipeline truth-table` breaks each of them on every store
+    "repeated", "repeated_in_a_batch", "two_workers", "rebalance", "crash_after_effect", "crash_before_effect",
+    "disorder", "more_partitions", "two_producers", "store_lost", "retention", "slow_worker", "older_after_newer",
+    "another_value", "two_subscribers",
+]  # fmt: skip
+
+
+class Handled(NamedTuple):
+    """What is known of a message, whoever handled it."""
+
+    value_sha256: str
+    fulfilled: bool  # or else rejected
+    audited: bool
+    first: bool  # it was fresh, and has been handled just now
+
+
+class Write(Protocol):
+    """The business transaction, as something to call."""
+
+    def __call__(self, fresh: str, batch: Sequence[Item], **given: Any) -> dict[str, Handled]:
+        """Give what is fresh its effect: the store says in SQL which messages these are, in the same statement."""
+
+
+class DedupStore(Protocol):
+    """One answer to "this message came twice". A batch holds each message id once."""
+
+    breaks: frozenset[Law]  # every other law it keeps
+    needs_sequence: bool  # a record without the header is then a dead letter
+
+    def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:
+        """Find the fresh messages, give them their effect, and return what is now known of each message."""
+
+    def settle(self, batch: Sequence[Item]) -> None:
+        """Keep for good that these were handled, if the claim has not done it already."""
+
+
+@dataclass
+class InTransaction:
+    """A store beside the business rows: its claim is a part of their statement, and there is nothing to settle."""
+
+    write: Write
+    fresh: str  # reads the rows of item, and returns the message_id of each fresh one
+    breaks: frozenset[Law]
+    needs_sequence: bool = False
+
+    def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:
+        """Claim and effect are one statement: both happen, or neither."""
+        return self.write(self.fresh, batch)
+
+    def settle(self, batch: Sequence[Item]) -> None:
+        """Nothing is left to do."""
+
+
+def choose(name: str, write: Write) -> DedupStore:
+    """The store of this name; all but tracking can be deleted."""
+    there = sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py"))
+    if name not in there:
+        raise SystemExit(f"DEDUP_STORE={name}: there is no such store, only {', '.join(there)}")
+    store: DedupStore = import_module(f"service.dedup.{name}").store(write)
+    return store
