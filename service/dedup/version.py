@@ -1,6 +1,6 @@
 """The highest version of each order: whatever is not newer than what was handled last is passed over."""
 
-from service.dedup import DedupStore, InTransaction, Write
+from service.dedup import DedupStore, InTransaction, Law, Write
 
 TABLES = """
     create table if not exists order_version (
@@ -47,9 +47,9 @@ FORGET = """
         limit :limit for update skip locked))
 """
 
-BREAKS = ("older_after_newer", "store_lost", "retention", "another_value")
+BREAKS: frozenset[Law] = frozenset({"older_after_newer", "store_lost", "retention", "another_value"})
 
 
 def store(write: Write) -> DedupStore:
     """Right where an event says how things stand, wrong where it says what is to be added: an older one is lost."""
-    return InTransaction(write, FRESH, breaks=frozenset(BREAKS), needs_sequence=True)
+    return InTransaction(write, FRESH, breaks=BREAKS, needs_sequence=True)

@@ -1,6 +1,6 @@
 """A high-water mark: the highest sequence number of each partition, and nothing else however many messages come."""
 
-from service.dedup import DedupStore, InTransaction, Write
+from service.dedup import DedupStore, InTransaction, Law, Write
 
 TABLES = """
     create table if not exists watermark (
@@ -40,9 +40,11 @@ FRESH = """
 
 MARKS = "select subscriber, sequence from watermark where topic = :topic and partition = :partition order by subscriber"
 
-BREAKS = ("disorder", "more_partitions", "two_producers", "store_lost", "older_after_newer", "another_value")
+BREAKS: frozenset[Law] = frozenset(
+    {"disorder", "more_partitions", "two_producers", "store_lost", "older_after_newer", "another_value"}
+)
 
 
 def store(write: Write) -> DedupStore:
     """A lower number that comes late is lost without a word: numbers must strictly increase in each partition."""
-    return InTransaction(write, FRESH, breaks=frozenset(BREAKS), needs_sequence=True)
+    return InTransaction(write, FRESH, breaks=BREAKS, needs_sequence=True)
