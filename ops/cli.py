@@ -141,6 +141,25 @@ def ladder(  # noqa: PLR0913, PLR0917 - one for each option
     raise typer.Exit(0 if is_clean(found) else 1)
 
 
+@app.command()
+def truth_table(
+    stores: Annotated[list[str] | None, typer.Option(help="A dedup store; again for another.")] = None,
+    anomalies: Annotated[list[str] | None, typer.Option(help="An anomaly; again for another.")] = None,
+    rounds: Annotated[int, typer.Option(min=0, help="Of the speed measurement; 0 leaves the costs out.")] = 5,
+    output: Annotated[Path | None, typer.Option(help="Also write a Markdown page, HTML beside it.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run every anomaly on every dedup store; exit 1 if a store keeps or breaks another law than it says."""
+    from ops.progress import step
+    from ops.truth.command import is_as_declared
+    from ops.truth.command import truth_table as measure
+    from ops.truth.page import lines
+
+    found = measure(make_stack().settings, step, stores or [], anomalies or [], rounds, output)
+    print(json.dumps(found, indent=2) if as_json else "\n".join(lines(found)))
+    raise typer.Exit(0 if is_as_declared(found) else 1)
+
+
 app.command()(check)
 
 

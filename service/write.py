@@ -27,8 +27,7 @@ WRITE = """
             n int, is_message bool, topic text, partition int, "offset" bigint, event_id uuid, traceparent text,
             message_id text, value_sha256 bytea, order_id text, fulfillment_id uuid, customer_id text,
             placed_at text, lines json, total text, payload json, sequence bigint)
-    ), fresh as ({fresh}
-    ), fulfilled as (
+    ), {fresh}, fulfilled as (
         insert into fulfillment (order_id, fulfillment_id, message_id, customer_id, placed_at, lines, total)
         select order_id, fulfillment_id, message_id, customer_id, placed_at::timestamptz, lines, total::numeric
         from item join fresh using (message_id) order by order_id, n
@@ -102,7 +101,7 @@ def write(engine: Engine, subscriber: str, fresh: str, items: Sequence[Item], **
 @cache
 def statement(fresh: str) -> TextClause:
     """The write of a batch, with a dedup store's part in it."""
-    return text(WRITE.replace("{fresh}", fresh.rstrip()))
+    return text(WRITE.replace("{fresh}", fresh.strip()))
 
 
 def mark(engine: Engine, subscriber: str, answers: Answers) -> None:

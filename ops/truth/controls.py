@@ -10,8 +10,8 @@ from service.database import sorted_errors
 from service.dedup import DedupStore, Handled, InTransaction, Law, Write
 from service.record import Item, Message
 
-ALL = "select message_id from item where is_message"
-SOME = "select message_id from item where is_message and message_id = any(:message_ids)"
+ALL = "fresh as (select message_id from item where is_message)"
+SOME = "fresh as (select message_id from item where message_id = any(:message_ids))"
 TABLES = """
     create table if not exists truth.seen (
         subscriber text not null, message_id text not null, primary key (subscriber, message_id));

@@ -26,18 +26,19 @@ WRITE = """
         select * from json_to_recordset(cast(:items as json)) as i (
             n int, is_message bool, topic text, partition int, "offset" bigint,
             message_id text, value_sha256 bytea, order_id text, sequence bigint)
-    ), fresh as ({fresh}
-    ), effect as (
+    ), {fresh}, effect as (
         insert into truth.effect select :subscriber, message_id, encode(value_sha256, 'hex')
         from item join fresh using (message_id) order by n
     )
     select message_id from fresh
 """
 KNOWN = text("""
-    select message_id, encode(value_sha256, 'hex') from tracking
+    select message_id, encode(value_sha256, 'hex') as sha256 from tracking
     where subscriber = :subscriber and message_id = any(:message_ids)
 """)
-EFFECTS = text("select message_id, count(*) from truth.effect where subscriber = :subscriber group by message_id")
+EFFECTS = text("""
+    select message_id, count(*) as effects from truth.effect where subscriber = :subscriber group by message_id
+""")
 
 
 def go_on() -> None:
@@ -67,17 +68,17 @@ def write(
     if len(firsts) < len(hashes):
         with engine.connect() as connection:
             asked = {"subscriber": subscriber, "message_ids": [key for key in hashes if key not in firsts]}
-            hashes |= dict(connection.execute(KNOWN, asked).tuples().all())
+            hashes |= {row.message_id: row.sha256 for row in connection.execute(KNOWN, asked)}
     return {key: Handled(sha256, True, False, key in firsts) for key, sha256 in hashes.items()}
 
 
 @cache
 def statement(fresh: str) -> TextClause:
     """The business transaction with a store's part in it."""
-    return text(WRITE.replace("{fresh}", fresh.rstrip()))
+    return text(WRITE.replace("{fresh}", fresh.strip()))
 
 
 def effects(engine: Engine, subscriber: str) -> Counter[str]:
     """How often each message had its effect."""
     with engine.connect() as connection:
-        return Counter(dict(connection.execute(EFFECTS, {"subscriber": subscriber}).tuples().all()))
+        return Counter({row.message_id: row.effects for row in connection.execute(EFFECTS, {"subscriber": subscriber})})

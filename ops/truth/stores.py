@@ -1,5 +1,6 @@
 """The columns of the truth table: every dedup store, and the controls that they are held against."""
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -18,6 +19,7 @@ class Place(NamedTuple):
     engine: Engine  # as the service has it
     admin: psycopg.Connection  # may empty what a store must never lose
     bootstrap_servers: str
+    requests: Counter[str]  # how many each server was sent
 
 
 class Store(NamedTuple):
@@ -28,6 +30,7 @@ class Store(NamedTuple):
     make: Callable[[Place, str, str, Write], DedupStore]  # for a subscriber and a worker
     lose: Callable[[Place, str], None]  # all that it keeps for a subscriber is gone
     forget: Callable[[Place, str], None]  # all that it keeps is older than the retention
+    size: Callable[[Place], int]  # in bytes, indexes included
     folds: bool = True  # repeats in one batch, before the store sees them
 
 
@@ -40,6 +43,7 @@ def in_postgres(name: str, table: str, title: str, choose_it: str) -> Store:
         make=lambda _place, _subscriber, _worker, write: choose(name, write),
         lose=partial(empty, table),
         forget=partial(forget, forgets) if forgets else lambda _place, _subscriber: None,
+        size=partial(table_size, table),
     )
 
 
@@ -54,6 +58,12 @@ def forget(sql: str, place: Place, subscriber: str) -> None:
     place.admin.execute(given.encode(), [subscriber])
 
 
+def table_size(table: str, place: Place) -> int:
+    """All that the table takes on the disk."""
+    [size] = place.admin.execute("select pg_total_relation_size(%s)", [table]).fetchone() or [0]
+    return int(size)
+
+
 def apart(place: Place, subscriber: str, _worker: str, write: Write) -> DedupStore:
     """The control that commits its tracking row before the effect."""
     return controls.Apart(write, place.engine, subscriber)
@@ -66,6 +76,7 @@ STORES = {
         make=lambda _place, _subscriber, _worker, write: controls.nothing(write),
         lose=lambda _place, _subscriber: None,
         forget=lambda _place, _subscriber: None,
+        size=lambda _place: 0,
         folds=False,
     ),
     "apart": Store(
@@ -74,6 +85,7 @@ STORES = {
         make=apart,
         lose=partial(empty, "truth.seen"),
         forget=partial(empty, "truth.seen"),
+        size=partial(table_size, "truth.seen"),
     ),
     "tracking": in_postgres(
         "tracking",

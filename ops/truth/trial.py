@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from ops.truth.effect import Moments, effects, write
 from ops.truth.stores import Place, Store
+from service.dedup import Law
 from service.handler import compare, waves
 from service.outage import OutageError
 from service.record import Item, Record, read
@@ -114,6 +115,11 @@ class Trial:
                 other.join(0.01)
 
         return moment
+
+    def breaks(self) -> frozenset[Law]:
+        """What the store says of itself."""
+        to = partial(write, self.place.engine, self.name, Moments())
+        return self.store.make(self.place, self.name, "nobody", to).breaks
 
     def join(self) -> None:
         """Wait for every other worker to end."""

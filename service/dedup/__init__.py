@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from service.record import Item
 
 Law = Literal[  # a message has one effect, no matter what; `pipeline truth-table` breaks each of them on every store
-    "repeated", "repeated_in_a_batch", "two_workers", "rebalance", "crash_after_effect", "crash_before_effect",
+    "repeated", "repeated_in_a_batch", "two_workers", "crash_after_effect", "crash_before_effect",
     "disorder", "more_partitions", "two_producers", "store_lost", "retention", "slow_worker", "older_after_newer",
     "another_value", "two_subscribers",
 ]  # fmt: skip
@@ -49,7 +49,7 @@ class InTransaction:
     """A store beside the business rows: its claim is a part of their statement, and there is nothing to settle."""
 
     write: Write
-    fresh: str  # reads the rows of item, and returns the message_id of each fresh one
+    fresh: str  # common table expressions over the rows of item; the last is fresh, with the message_id of each
     breaks: frozenset[Law]
     needs_sequence: bool = False
 

@@ -10,28 +10,23 @@ TABLES = """
         primary key (subscriber, order_id)
     );
     grant select, insert, update on order_state to app;
-
-    -- Adds ids to an order and returns those that it did not have. VOLATILE on purpose: each statement in it looks
-    -- with a snapshot of its own, so it sees the ids that another worker committed while this one waited for the row.
-    create or replace function add_message_ids(whose text, what text, given text[])
-    returns text[] language plpgsql volatile as $$
-    declare known text[];
-    begin
-        insert into order_state values (whose, what) on conflict do nothing;
-        select message_ids into known from order_state where subscriber = whose and order_id = what for update;
-        given := array(select id from unnest(given) as id where id <> all(known));
-        if cardinality(given) > 0 then
-            update order_state set message_ids = known || given, touched_at = now()
-                where subscriber = whose and order_id = what;
-        end if;
-        return given;
-    end $$;
 """
 
+# One update of each order, which adds the ids that it has not, and returns those that it had (PostgreSQL 18).
 FRESH = """
-    select unnest(given) as message_id from (
-        select add_message_ids(:subscriber, order_id, array_agg(message_id order by n)) as given
-        from item where is_message group by order_id order by order_id) as added
+    given as (
+        select order_id, array_agg(message_id order by message_id) as message_ids
+        from item where is_message group by order_id
+    ), added as (
+        insert into order_state as s (subscriber, order_id, message_ids)
+        select :subscriber, order_id, message_ids from given order by order_id
+        on conflict (subscriber, order_id) do update set touched_at = now(), message_ids = s.message_ids || array(
+            select unnest(excluded.message_ids) except select unnest(s.message_ids))
+        where not s.message_ids @> excluded.message_ids
+        returning order_id, coalesce(old.message_ids, '{}') as known
+    ), fresh as (
+        select message_id from item join added using (order_id) where message_id <> all(known)
+    )
 """
 
 # Retention: the row stays, for it is the order's; the ids go once nothing has come for so long.

@@ -4,10 +4,12 @@ from service.dedup import DedupStore, InTransaction, Write
 
 # Insert first, ask never: who was first is decided by the primary key.
 FRESH = """
-    insert into tracking (subscriber, message_id, value_sha256, topic, partition, "offset")
-    select :subscriber, message_id, value_sha256, topic, partition, "offset"
-    from item where is_message order by message_id
-    on conflict do nothing returning message_id
+    fresh as (
+        insert into tracking (subscriber, message_id, value_sha256, topic, partition, "offset")
+        select :subscriber, message_id, value_sha256, topic, partition, "offset"
+        from item where is_message order by message_id
+        on conflict do nothing returning message_id
+    )
 """
 
 # Retention, so many rows at a time: the oldest lie together, and rows that somebody holds are left for the next time.

@@ -11,33 +11,26 @@ TABLES = """
         primary key (subscriber, order_id)
     );
     grant select, insert, update on order_version to app;
-
-    -- Raises a version and returns what it was. VOLATILE on purpose: each statement in it looks with a snapshot of
-    -- its own, so it sees the version that another worker committed while this one waited for the row.
-    create or replace function raise_version(whose text, what text, reached text)
-    returns text language plpgsql volatile as $$
-    declare known text;
-    begin
-        insert into order_version values (whose, what, repeat('0', 18)) on conflict do nothing;
-        select version into known from order_version where subscriber = whose and order_id = what for update;
-        update order_version set version = reached, touched_at = now()
-            where subscriber = whose and order_id = what and version < reached;
-        return known;
-    end $$;
 """
 
-# Fresh is what is above the order's version, and above everything of this order before it in its batch.
+# One conditional update of each order, which also returns what its version was (PostgreSQL 18); a version that is not
+# raised returns nothing. Fresh is what is above it, and above everything of this order before it in its batch.
 FRESH = """
-    select message_id from (
-        select message_id, order_id, version, max(version) over (
+    versioned as materialized (
+        select message_id, order_id, n, lpad(sequence::text, 18, '0') collate "C" as version from item where is_message
+    ), raised as (
+        insert into order_version as v (subscriber, order_id, version)
+        select :subscriber, order_id, max(version) from versioned group by order_id order by order_id
+        on conflict (subscriber, order_id) do update set version = excluded.version, touched_at = now()
+        where v.version < excluded.version
+        returning order_id, coalesce(old.version, '') as known
+    ), numbered as (
+        select *, max(version) over (
             partition by order_id order by n rows between unbounded preceding and 1 preceding) as before
-        from (select *, lpad(sequence::text, 18, '0') collate "C" as version from item where is_message) as versioned
-    ) as numbered
-    join (
-        select order_id, raise_version(:subscriber, order_id, max(lpad(sequence::text, 18, '0') collate "C")) as known
-        from item where is_message group by order_id order by order_id) as raised
-    using (order_id)
-    where version > greatest(known, before)
+        from versioned
+    ), fresh as (
+        select message_id from numbered join raised using (order_id) where version > greatest(known, before)
+    )
 """
 
 # Retention: an order that nobody has touched for so long is not expected again.

@@ -9,33 +9,25 @@ TABLES = """
         primary key (subscriber, topic, partition)
     );
     grant select, insert, update on watermark to app;
-
-    -- Raises a mark and returns what it was. VOLATILE on purpose: each statement in it looks with a snapshot of its
-    -- own, so it sees the mark that another worker committed while this one waited for the row.
-    create or replace function raise_watermark(whose text, what text, number integer, reached bigint)
-    returns bigint language plpgsql volatile as $$
-    declare mark bigint;
-    begin
-        insert into watermark values (whose, what, number, -1) on conflict do nothing;
-        select sequence into mark from watermark
-            where subscriber = whose and topic = what and partition = number for update;
-        update watermark set sequence = reached
-            where subscriber = whose and topic = what and partition = number and sequence < reached;
-        return mark;
-    end $$;
 """
 
-# Fresh is what is above the mark, and above everything before it in its batch.
+# One conditional update of each mark, which also returns what the mark was (PostgreSQL 18); a mark that is not
+# raised returns nothing. Fresh is what is above it, and above everything before it in its batch.
 FRESH = """
-    select message_id from (
+    raised as (
+        insert into watermark as w (subscriber, topic, partition, sequence)
+        select :subscriber, topic, partition, max(sequence)
+        from item where is_message group by topic, partition order by topic, partition
+        on conflict (subscriber, topic, partition) do update set sequence = excluded.sequence
+        where w.sequence < excluded.sequence
+        returning topic, partition, coalesce(old.sequence, -1) as mark
+    ), numbered as (
         select message_id, topic, partition, sequence, max(sequence) over (
             partition by topic, partition order by "offset" rows between unbounded preceding and 1 preceding) as before
-        from item where is_message) as numbered
-    join (
-        select topic, partition, raise_watermark(:subscriber, topic, partition, max(sequence)) as mark
-        from item where is_message group by topic, partition order by topic, partition) as raised
-    using (topic, partition)
-    where sequence > greatest(mark, before)
+        from item where is_message
+    ), fresh as (
+        select message_id from numbered join raised using (topic, partition) where sequence > greatest(mark, before)
+    )
 """
 
 MARKS = "select subscriber, sequence from watermark where topic = :topic and partition = :partition order by subscriber"

@@ -1,0 +1,73 @@
+"""`pipeline truth-table`: every anomaly on every dedup store, what each store costs, and a page of both."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ops.bench.place import describe
+from ops.progress import Note
+from ops.settings import Settings
+from ops.stack.supervisor import StackError
+from ops.truth import cost, page
+from ops.truth.anomalies import ANOMALIES
+from ops.truth.place import place as own_place
+from ops.truth.stores import STORES, Place
+from ops.truth.trial import Trial
+from service.dedup import Law
+
+
+class Cell(NamedTuple):
+    """What one anomaly did to one store."""
+
+    anomaly: Law
+    store: str
+    verdict: str
+    doubled: int
+    lost: int
+    declared: str  # what the store says of itself
+
+
+def truth_table(  # noqa: PLR0913, PLR0917 - one for each option
+    settings: Settings,
+    step: Callable[[str], AbstractContextManager[Note]],
+    stores: Sequence[str],
+    anomalies: Sequence[str],
+    rounds: int,
+    output: Path | None,
+) -> dict[str, Any]:
+    """Run every cell on a stack of its own, then measure what the stores cost."""
+    chosen = [name for name in STORES if name in named("--stores", stores, STORES)]
+    laws = [law for law in ANOMALIES if law in named("--anomalies", anomalies, ANOMALIES)]
+    with own_place(settings, step) as (stack, place):
+        about, cells = describe(stack.env()), list[Cell]()
+        for law in laws:
+            with step(ANOMALIES[law].title):
+                cells += [run(place, name, law) for name in chosen]
+        costs = cost.measure(place, chosen, rounds, step) if rounds else {}
+    document = {"machine": about, "rounds": rounds, "cells": [cell._asdict() for cell in cells]}
+    document["costs"] = [{"store": name, **found._asdict()} for name, found in costs.items() if name in chosen]
+    if output:
+        page.write(document, output)
+    return document
+
+
+def run(place: Place, name: str, law: Law) -> Cell:
+    """One cell: the store's workers under the anomaly, and what it says of itself."""
+    trial = Trial(place, STORES[name])
+    ANOMALIES[law].happen(trial)
+    verdict = trial.verdict()
+    declared = "breaks" if law in trial.breaks() else "keeps"
+    return Cell(law, name, verdict.word, verdict.doubled, verdict.lost, declared)
+
+
+def named(option: str, asked: Sequence[str], known: Sequence[str] | dict[Any, Any]) -> list[str]:
+    """What was asked for, or everything; a name that nobody has is told before anything is started."""
+    if unknown := [name for name in asked if name not in known]:
+        raise StackError(f"{option}: there is no {', '.join(unknown)}: choose among {', '.join(known)}")
+    return list(asked or known)
+
+
+def is_as_declared(document: dict[str, Any]) -> bool:
+    """Whether each store keeps what it says, and breaks what it says."""
+    return all((cell["verdict"] == "survives") == (cell["declared"] == "keeps") for cell in document["cells"])

@@ -1,0 +1,68 @@
+"""The contract of the dedup stores, on real parts: every law on every store, those kept and those broken."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.stack.stack import Stack
+from ops.truth.anomalies import ANOMALIES
+from ops.truth.command import Cell, run
+from ops.truth.page import in_words
+from ops.truth.place import in_stack
+from ops.truth.stores import STORES, Place
+from service.dedup import Law
+
+PAGE = Path(__file__).parents[2] / "ops" / "truth" / "TRUTH-TABLE.md"
+CONTROLS = {"nothing", "apart"}
+
+
+@pytest.fixture(scope="module")
+def place(spoiled_stack: Stack) -> Iterator[Place]:
+    """The stores in the databases of a stack whose data nobody needs."""
+    with in_stack(spoiled_stack) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def cells(place: Place) -> dict[tuple[Law, str], Cell]:
+    """All of them, each run once."""
+    return {(law, name): run(place, name, law) for law in ANOMALIES for name in STORES}
+
+
+@pytest.mark.parametrize("law", ANOMALIES)
+@pytest.mark.parametrize("name", STORES)
+def test_a_store_keeps_and_breaks_the_laws_that_it_says(
+    cells: dict[tuple[Law, str], Cell], name: str, law: Law
+) -> None:
+    """One effect for each message where the store keeps the law; another number where it says that it does not."""
+    cell = cells[law, name]
+    found = "keeps" if cell.verdict == "survives" else "breaks"
+    assert found == cell.declared, f"{name} says that it {cell.declared} {law}; it {in_words(cell._asdict())}"
+
+
+@pytest.mark.parametrize("law", ANOMALIES)
+def test_every_anomaly_harms_some_store(cells: dict[tuple[Law, str], Cell], law: Law) -> None:
+    """The control: there is no law that each store would keep, whatever it does."""
+    assert {cell.verdict for (other, _), cell in cells.items() if other == law} - {"survives"}
+
+
+def test_the_default_breaks_no_law_but_those_of_memory(cells: dict[tuple[Law, str], Cell]) -> None:
+    """Only what is forgotten comes twice, and nothing is ever lost."""
+    broken = {law: cell.verdict for (law, name), cell in cells.items() if name == "tracking"}
+    assert {law for law, verdict in broken.items() if verdict != "survives"} == {"store_lost", "retention"}
+    assert "loses" not in broken.values()
+
+
+def test_the_committed_page_says_what_a_run_says(cells: dict[tuple[Law, str], Cell]) -> None:
+    """Each verdict on the page is the verdict of this run."""
+    [head, _, *rows] = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line[:2] == "| "]
+    name_of = {store.title: name for name, store in STORES.items()}
+    law_of = {anomaly.title: law for law, anomaly in ANOMALIES.items()}
+    said = {
+        (law_of[title], name_of[store]): words.split()[0]
+        for title, *line in rows
+        if title in law_of
+        for store, words in zip(head[1:], line, strict=True)
+    }
+    assert said == {at: cell.verdict for at, cell in cells.items()}, "run pipeline truth-table --output"
