@@ -211,7 +211,7 @@ def told(failure: Exception) -> str:
     if isinstance(failure, NothingThereError | UnknownVersionError):
         return str(failure)
     if isinstance(failure, ModuleNotFoundError):
-        own = (failure.name or "").partition(".")[0] in {"ops", "service", "spark", "connect", "migrations"}
+        own = (failure.name or "").partition(".")[0] in {"ops", "service", "spark", "migrations"}
         all_parts = "pip install 'outbox-pipeline[service,spark,ops]'"
         return "" if own else f"this needs {failure.name}, which is not installed: {all_parts}"
     from pydantic import ValidationError

@@ -61,7 +61,7 @@ def connect(bootstrap_servers: str) -> Producer:
     except KafkaException:
         raise ProduceError(f"no broker answers at {bootstrap_servers}: start the stack (pipeline up)") from None
     if TOPIC not in found:
-        raise ProduceError(f"there is no topic {TOPIC} at {bootstrap_servers}: run python -m connect topics")
+        raise ProduceError(f"there is no topic {TOPIC} at {bootstrap_servers}: run python -m ops.setup topics")
     return producer
 
 

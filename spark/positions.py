@@ -24,7 +24,7 @@ def partitions(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
     except KafkaException as error:
         give_up(f"KAFKA_BOOTSTRAP_SERVERS: no broker answers ({error.args[0].str()})")
     if missing := sorted(set(topics) - set(known)):
-        give_up(f"no topic {', '.join(missing)}: make the topics first (python -m connect topics)")
+        give_up(f"no topic {', '.join(missing)}: make the topics first, as connect/README.md says")
     return [(topic, partition) for topic in topics for partition in known[topic].partitions]
 
 

@@ -56,7 +56,7 @@ def kafka(settings: Settings) -> Part:
         ports={"KAFKA_PORT": settings.kafka_port, "KAFKA_CONTROLLER_PORT": settings.kafka_controller_port},
         ready=partial(broker.ready, settings),
         prepare=partial(broker.prepare, settings),
-        then={"topics": [sys.executable, "-m", "connect", "topics"]},
+        then={"topics": [sys.executable, "-m", "ops.setup", "topics"]},
     )
 
 
@@ -68,7 +68,7 @@ def connect(settings: Settings) -> Part:
         ports={"CONNECT_PORT": settings.connect_port},
         ready=partial(answers, f"http://{HOST}:{settings.connect_port}/health"),
         prepare=partial(broker.prepare_connect, settings),
-        then={"connectors": [sys.executable, "-m", "connect", "register"]},
+        then={"connectors": [sys.executable, "-m", "ops.setup", "register"]},
     )
 
 

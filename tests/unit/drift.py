@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 from pydantic_settings import BaseSettings
 
-from connect.settings import Settings as Connect
 from migrations.settings import Settings as Migrations
 from ops.settings import ROOT, Settings
+from ops.setup.settings import Settings as Setup
 from ops.stack import broker, database
 from ops.stack.part import parts
 from service.audit.settings import Settings as Audit
@@ -20,8 +20,8 @@ from spark.settings import Settings as Spark
 # Each Python part of compose.yaml: its name in the embedded stack, and what it reads from the environment.
 PARTS: dict[str, tuple[str, type[BaseSettings]]] = {
     "migrations": ("migrations", Migrations),
-    "topics": ("topics", Connect),
-    "connector": ("connectors", Connect),
+    "topics": ("topics", Setup),
+    "connector": ("connectors", Setup),
     "audit": ("audit", Audit),
     "service": ("service", Service),
     "land": ("land", Spark),

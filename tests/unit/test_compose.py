@@ -2,6 +2,7 @@
 
 import copy
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,17 @@ def test_the_images_install_what_the_lock_says() -> None:
     whole = set(pins.findall((ROOT / "requirements.lock").read_text()))
     for lock in ("service", "spark"):
         assert set(pins.findall((ROOT / lock / "requirements.lock").read_text())) < whole
+
+
+def test_the_setup_image_has_what_its_code_imports() -> None:
+    """The image of the one-shots holds ops/setup and the service's packages, and the one-shots need no more."""
+    packages = re.findall(r"^([\w-]+)==", (ROOT / "service" / "requirements.lock").read_text(), re.MULTILINE)
+    files = list((ROOT / "ops" / "setup").glob("*.py"))
+    found = [re.findall(r"^(?:from|import) ([\w.]+)", file.read_text(), re.MULTILINE) for file in files]
+    others = {name for names in found for name in names if not name.startswith("ops.setup.")}
+    known = {name.replace("-", "_") for name in packages} | sys.stdlib_module_names
+    assert "confluent_kafka" in others, "no import was read"
+    assert {name for name in others if name.partition(".")[0] not in known} == set()
 
 
 def test_every_role_has_its_secret() -> None:

@@ -40,7 +40,7 @@ def test_every_file_of_the_house_is_in_the_tree() -> None:
     named = set(re.findall(r"^\| `([\w/.-]+\.\w+)` \|", tree, re.MULTILINE))
     there = {
         str(file.relative_to(ROOT))
-        for folder in ("service", "connect", "migrations", "spark", "ops")
+        for folder in ("service", "migrations", "spark", "ops")
         for file in (ROOT / folder).rglob("*.py")
         if "__pycache__" not in file.parts and file.name != "__init__.py"
     }

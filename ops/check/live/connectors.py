@@ -52,7 +52,8 @@ def missing(wanted: Block) -> Iterator[Finding]:
     """A connector that a file describes is registered."""
     name, data = name_of(wanted), f"-H 'Content-Type: application/json' --data @{wanted.file}"
     put = f"{CURL} -X PUT {data} $CONNECT_URL/connectors/{name}/config"
-    fix = "python -m connect register" if (Path(wanted.file).parent / "register.py").exists() else put
+    ours = (Path(wanted.file).parent.parent / "ops" / "setup").exists()
+    fix = "python -m ops.setup register" if ours else put
     message = f"{name} is in {wanted.file} and not in Connect: nothing of its outbox is published"
     yield Finding("connector-missing", ERROR, f"connect/{name}", 0, message, fix)
 

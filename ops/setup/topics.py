@@ -1,18 +1,17 @@
 """Every topic of topics.json, made before anything uses it: nothing here makes topics by itself."""
 
 import json
-from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from connect.settings import Settings
+from ops.setup.settings import CONNECT, Settings
 
 
 def make_topics(settings: Settings) -> list[str]:
     """Make what is missing and return its names; what exists is left as it is."""
     timeout, replicas = settings.connect_timeout_seconds, settings.replication_factor
-    wanted = json.loads(Path(__file__).with_name("topics.json").read_text())
+    wanted = json.loads((CONNECT / "topics.json").read_text())
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     found = admin.list_topics(timeout=timeout).topics
     missing = [name for name in wanted if name not in found]

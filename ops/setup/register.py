@@ -7,14 +7,14 @@ from pathlib import Path
 import requests
 from psycopg.conninfo import conninfo_to_dict
 
-from connect.cdc import is_slot_active, try_as_cdc
-from connect.settings import Settings
+from ops.setup.cdc import is_slot_active, try_as_cdc
+from ops.setup.settings import CONNECT, Settings
 
 
 def register(settings: Settings) -> list[str]:
     """Send every connector file, then wait until each of them really reads its slot."""
     deadline = time.monotonic() + settings.connect_timeout_seconds
-    configs = {file.stem: read(settings, file) for file in sorted(Path(__file__).parent.glob("*-outbox.json"))}
+    configs = {file.stem: read(settings, file) for file in sorted(CONNECT.glob("*-outbox.json"))}
     for step in (try_as_cdc, send, look):
         for name, config in configs.items():
             while missing := step(settings, name, config):

@@ -4,7 +4,7 @@ from typing import Any
 
 import psycopg
 
-from connect.settings import Settings
+from ops.setup.settings import Settings
 
 FOUND = """
     select rolreplication,

@@ -1,12 +1,14 @@
-"""Where the broker, Connect and the database are; the names are these in upper case."""
+"""Where the broker, Connect and the databases are, and where the files are that describe what they shall hold."""
 
 from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
+CONNECT = Path(__file__).parents[2] / "connect"
+
 
 class Settings(BaseSettings):
-    """Read from the environment."""
+    """Read from the environment; the names are these in upper case."""
 
     kafka_bootstrap_servers: str = "kafka:9092"
     connect_url: str = "http://connect:8083"
