@@ -18,9 +18,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark.positions import Position, partitions, starting_offsets
-from spark.session import give_up, make_session, say
+from spark.session import give_up, locate, make_session, say
 from spark.settings import Settings
-from spark.storage import exists
 
 SCHEMA = """topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary,
     headers array<struct<key: string, value: binary>>"""
@@ -68,8 +67,8 @@ def first_offsets(spark: SparkSession, settings: Settings) -> str:
     known = partitions(AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers}), settings.topics)
     with ThreadPoolExecutor() as threads:
         list(threads.map(lambda topic: make_table(spark, table(settings, topic)), settings.topics))
-    has_checkpoint = exists(spark, f"{settings.delta_root}/checkpoint/offsets")
-    return starting_offsets(known, {} if has_checkpoint else landed_positions(read_landed(spark, settings)))
+    files, checkpoint = locate(spark, f"{settings.delta_root}/checkpoint/offsets")
+    return starting_offsets(known, {} if files.exists(checkpoint) else landed_positions(read_landed(spark, settings)))
 
 
 def make_table(spark: SparkSession, path: str) -> None:

@@ -1,14 +1,9 @@
 """One outcome for each id of each hop, and the counts and findings that people read."""
 
-from pyspark.sql import DataFrame
+DEFECTS = ("missing", "duplicate", "extra", "different")  # the other outcomes are matched and late
 
-from spark.sources import query
-
-OUTCOMES = ("matched", "missing", "duplicate", "extra", "different", "late")
-DEFECTS = OUTCOMES[1:5]
-
-# What went in says whether it can be judged; what only came out says it for itself. The outcomes are asked for in
-# this order: what cannot be judged yet, what is known to be wrong, what is there how often.
+# Each id of each hop. What went in says whether it can be judged; what only came out says it for itself. The
+# outcomes are asked for in this order: what cannot be judged yet, what is known to be wrong, what is there how often.
 JUDGED = """with facts as (
         select hop, id, count_if(side = 'in') as ins, count_if(side = 'out') as outs, count_if(side = 'again') as again,
             array_sort(collect_set(effect)) as effects, size(collect_set(print)) > 1 as differs, max(note) as note,
@@ -29,6 +24,7 @@ JUDGED = """with facts as (
             when 'extra' then 'came out, nothing went in'
             when 'duplicate' then concat(size(effects), ' effects: ', array_join(slice(effects, 1, 3), ', '))
         end as detail from facts"""
+# One row for each hop; late ids are counted as late and nowhere else.
 COUNTED = """select hop, count_if(not is_late and ins > 0) as in, sum(if(is_late, 0, size(effects))) as out,
     sum(if(is_late, 0, if(size(effects) = 0, again, outs - size(effects)))) as duplicates_removed,
     count_if(not is_late and array_contains(effects, 'rejection')) as rejected,
@@ -37,23 +33,8 @@ COUNTED = """select hop, count_if(not is_late and ins > 0) as in, sum(if(is_late
     count_if(outcome = 'duplicate') as duplicate, count_if(outcome = 'extra') as extra,
     count_if(outcome = 'different') as different, count_if(is_late) as late
     from {judged} group by hop"""
-# Twenty of each kind are shown; the table of outcomes has them all.
+# The first ids of each defect in each hop: twenty are shown, the table of outcomes has them all.
 FIRST = """select hop, id, outcome, detail from (
         select *, row_number() over (partition by hop, outcome order by id) as nth from {judged}
         where outcome not in ('matched', 'late'))
     where nth <= 20"""
-
-
-def judge(hops: DataFrame, late: DataFrame) -> DataFrame:
-    """Each id of each hop: what went in, what came out, and what that means."""
-    return query(JUDGED, {"hops": hops, "late": late})
-
-
-def count_hops(judged: DataFrame) -> DataFrame:
-    """One row for each hop; late ids are counted as late and nowhere else."""
-    return query(COUNTED, {"judged": judged})
-
-
-def first_findings(judged: DataFrame) -> DataFrame:
-    """The first ids of each defect in each hop."""
-    return query(FIRST, {"judged": judged})

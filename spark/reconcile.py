@@ -17,9 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark import hops, outcome, positions, report, snapshot, sources
 from spark import land as landing
-from spark.session import BEGAN, give_up, make_session, say
+from spark.session import BEGAN, give_up, locate, make_session, say
 from spark.settings import Settings
-from spark.storage import write_text
 
 ORDERS = "order.events"
 
@@ -37,9 +36,9 @@ def run(spark: SparkSession, settings: Settings, land: bool, ledger: str | None,
     there = positions.offsets_now(admin, partitions, ORDERS)
     held |= settle_landing(spark, settings, there, land, deadline)
     late = sources.late_sources(held["landed"], held["tracking"], committed)
-    judged = outcome.judge(hops.all_hops(held), late).persist()
-    counts = report.in_order(row.asDict() for row in outcome.count_hops(judged).collect())
-    findings = report.in_order(row.asDict() for row in outcome.first_findings(judged).collect())
+    judged = sources.query(outcome.JUDGED, {"hops": hops.all_hops(held), "late": late}).persist()
+    counts = report.in_order(row.asDict() for row in sources.query(outcome.COUNTED, {"judged": judged}).collect())
+    findings = report.in_order(row.asDict() for row in sources.query(outcome.FIRST, {"judged": judged}).collect())
     say("every hop is compared")
     ends = {f"{topic}/{partition}": offsets.stop for (topic, partition), offsets in there.items()}
     at: Result = {"committed": committed, "log": log, "ends": ends}
@@ -57,7 +56,7 @@ def read_settled(spark: SparkSession, settings: Settings, ledger: str | None, de
         snapshot.at_one_moment(settings.audit_database_url, "audit_outbox", password_file) as audit,
     ):
         held = snapshot.read_all(spark, settings.subscriber, fulfillment, audit)
-        held["ledger"] = sources.acknowledged(sent)
+        held["ledger"] = sources.query(sources.ACKNOWLEDGED, {"ledger": sent})
         reduce(DataFrame.union, (frame.persist().selectExpr("1") for frame in held.values())).count()  # in one job
         say("the databases are read")
         for moment in (fulfillment, audit):
@@ -71,20 +70,19 @@ def settle_landing(
     spark: SparkSession, settings: Settings, there: dict[positions.Position, range], land: bool, deadline: float
 ) -> Frames:
     """Land, or wait for the one who does; then what has landed, and the offsets that must have."""
-    landed, found, landed_here = spark.range(0), dict[positions.Position, range](), False
+    landed_here = False
     if land:
         with suppress(BlockingIOError), landing.alone(settings.delta_root):
             landing.start(spark, settings, once=True).awaitTermination()
             landed_here = True
 
     def behind() -> str:
-        nonlocal landed, found
-        landed.unpersist()
-        landed = sources.landed_records(landing.read_landed(spark, settings), there).persist()
-        found = landing.landed_positions(landed)
-        return "" if landed_here else positions.landing_behind(found, there)
+        return positions.landing_behind(landing.landed_positions(landing.read_landed(spark, settings)), there)
 
-    positions.wait(deadline, behind)
+    if not landed_here:
+        positions.wait(deadline, behind)
+    landed = sources.landed_records(landing.read_landed(spark, settings), there).persist()
+    found = landing.landed_positions(landed)
     say("everything has landed")
     must = {at: range(min(kept.start, found.get(at, kept).start), kept.stop) for at, kept in there.items()}
     return {"landed": landed, "expected": sources.offsets_between(spark, must)}
@@ -99,7 +97,11 @@ def keep(spark: SparkSession, root: str, judged: DataFrame, result: Result) -> N
     one = spark.createDataFrame([told], "run_id string, ok boolean, verdict string, positions string, hops string")
     one.write.format("delta").mode("append").save(f"{root}/run")
     result["report"] = f"{root}/report/{result['run_id']}.html"
-    write_text(spark, result["report"], report.render(result))
+    files, path = locate(spark, result["report"])
+    files.setWriteChecksum(False)
+    stream = files.create(path, True)
+    stream.write(bytearray(report.render("report.html.j2", result).encode()))
+    stream.close()
     say("outcomes and report are kept")
 
 
@@ -118,7 +120,7 @@ def main() -> None:
         spark.stop()
     except (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupError, OSError) as error:
         give_up(f"could not look: {error}")
-    print(json.dumps(result) if arguments.json else report.as_text(result))  # noqa: T201 - the result
+    print(json.dumps(result) if arguments.json else report.render("report.txt.j2", result))  # noqa: T201 - the result
     sys.exit(0 if result["ok"] else 1)
 
 

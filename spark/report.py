@@ -10,7 +10,6 @@ from spark.hops import PATH
 from spark.outcome import DEFECTS
 
 COUNTS = ("in", "out", "duplicates_removed", "rejected", "dead_letters", *DEFECTS, "late")
-LINE = f"{{:{max(map(len, PATH))}}}" + "".join(f"  {{:>{max(7, len(name))}}}" for name in COUNTS)
 
 Row = dict[str, Any]
 
@@ -28,17 +27,9 @@ def verdict_of(hops: list[Row]) -> Row:
     return {"ok": not wrong, "verdict": f"verdict: {wrong or 'nothing lost, nothing doubled'}"}
 
 
-def as_text(result: Row) -> str:
-    """The table, the first findings, where the page lies, and the verdict as last line."""
-    lines = [LINE.format("", *(name.replace("_", " ") for name in COUNTS))]
-    lines += [LINE.format(*(hop[name] for name in ("hop", *COUNTS))) for hop in result["hops"]]
-    lines += ["{outcome}: {id} in {hop}: {detail}".format(**finding) for finding in result["findings"]]
-    return "\n".join([*lines, f"report: {result['report']}", result["verdict"]])
-
-
-def render(result: Row) -> str:
-    """The page, which needs nothing from anywhere else."""
-    page = files("spark").joinpath("report.html.j2").read_text()
+def render(template: str, result: Row) -> str:
+    """What a terminal shows, or the page, which needs nothing from anywhere else."""
+    text = files("spark").joinpath(template).read_text()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     by = {hop["hop"]: hop for hop in result["hops"]}
-    return environment.from_string(page).render(result, by=by, columns=COUNTS, defects=DEFECTS)
+    return environment.from_string(text).render(result, path=PATH, by=by, columns=COUNTS, defects=DEFECTS)

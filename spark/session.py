@@ -1,10 +1,10 @@
-"""The Spark session of a job, what it says meanwhile, and how it gives up."""
+"""The Spark session of a job, the files that it can open, what it says meanwhile, and how it gives up."""
 
 import os
 import sys
 import time
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pyspark.sql import SparkSession
 
@@ -25,6 +25,13 @@ def make_session(name: str, jars: Path | None) -> SparkSession:
         os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).with_name("conf")))
         builder = builder.config("spark.driver.extraClassPath", f"{jars.absolute()}/*")
     return builder.getOrCreate()
+
+
+def locate(spark: SparkSession, address: str) -> tuple[Any, Any]:
+    """The file system of an address, a folder or a bucket, and the path in it: Hadoop has no door but the JVM."""
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(address)
+    return path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), path
 
 
 def say(line: str) -> None:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark.positions import Position
 
 LEDGER = "topic string, partition int, offset bigint, value_sha256 string, message_id string, expected string"
+# What the producer saw acknowledged, and what should become of it.
 ACKNOWLEDGED = """select concat_ws('/', topic, partition, offset) as position, value_sha256 as sha256, message_id,
     expected, string(null) as source from {ledger}"""
 # Two headers of one name are nobody's meaning. A dead letter comes from the record that is its key, every
@@ -48,11 +49,6 @@ def landed_records(landed: DataFrame, there: Mapping[Position, range]) -> DataFr
     """Landed rows below the end offsets; later ones belong to the next run."""
     ends = {f"{topic}/{partition}": offsets.stop for (topic, partition), offsets in there.items()}
     return query(LANDED, {"landed": landed}, ends=json.dumps(ends))
-
-
-def acknowledged(ledger: DataFrame) -> DataFrame:
-    """What the producer saw acknowledged, and what should become of it."""
-    return query(ACKNOWLEDGED, {"ledger": ledger})
 
 
 def offsets_between(spark: SparkSession, ranges: Mapping[Position, range]) -> DataFrame:

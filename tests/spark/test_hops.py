@@ -6,7 +6,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from spark.hops import PATH
-from spark.outcome import count_hops, first_findings
+from spark.outcome import COUNTED, FIRST
+from spark.sources import query
 from tests.spark.world import DEAD_LETTERS, FULFILLMENTS, LAGGING, ORDERS, REJECTIONS, World
 
 LEDGER, EXPECTED, LANDED, HANDLED, DECIDED, TRACKED_OUT, BURIED_OUT, AUDITED, MARKED, AUDITED_OUT, _ = PATH
@@ -323,7 +324,7 @@ def spoiled(spark: SparkSession) -> tuple[DataFrame, dict[str, Found]]:
 @pytest.fixture(scope="module")
 def found(spoiled: tuple[DataFrame, dict[str, Found]]) -> Found:
     """Every finding in that world."""
-    return {(row["hop"], row["id"], row["outcome"]) for row in first_findings(spoiled[0]).collect()}
+    return {(row["hop"], row["id"], row["outcome"]) for row in query(FIRST, {"judged": spoiled[0]}).collect()}
 
 
 @pytest.mark.parametrize("plant", DEFECTS, ids=lambda plant: plant.__name__)
@@ -342,7 +343,7 @@ def test_reconcile_of_a_clean_world_counts_every_hop(spark: SparkSession) -> Non
     world = World()
     for plant in (redelivered, published_twice, rejected, buried, lagging):
         plant(world, plant.__name__)
-    rows = count_hops(world.judged(spark)).collect()
+    rows = query(COUNTED, {"judged": world.judged(spark)}).collect()
     hops = {row["hop"]: {name: row[name] for name in row.asDict() if row[name] and name != "hop"} for row in rows}
     assert hops[LEDGER] == {"in": 9, "out": 9, "matched": 9}
     assert hops[EXPECTED] == {"in": 8, "out": 8, "matched": 8, "late": 1}

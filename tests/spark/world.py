@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark import sources
 from spark.hops import all_hops
 from spark.land import SCHEMA
-from spark.outcome import judge
+from spark.outcome import JUDGED
 
 Row = dict[str, Any]
 
@@ -145,7 +145,8 @@ class World:
         handled = {SETTLED: self.ends[ORDERS, SETTLED]}
         held = frames | {
             "landed": sources.landed_records(frames["landed"], there),
-            "ledger": sources.acknowledged(frames["ledger"]),
+            "ledger": sources.query(sources.ACKNOWLEDGED, {"ledger": frames["ledger"]}),
             "expected": sources.offsets_between(spark, there),
         }
-        return judge(all_hops(held), sources.late_sources(held["landed"], held["tracking"], handled))
+        late = sources.late_sources(held["landed"], held["tracking"], handled)
+        return sources.query(JUDGED, {"hops": all_hops(held), "late": late})
