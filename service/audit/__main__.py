@@ -15,15 +15,9 @@ def main() -> None:
     url, password_file = settings.audit_database_url, settings.audit_database_password_file
     options = f"-c lock_timeout={settings.audit_lock_timeout_ms}"
     engine = connect_to(url, password_file, settings.audit_database_timeout_seconds, options)
-    uvicorn.run(
-        create_app(settings, engine),
-        host=settings.audit_host,
-        port=settings.audit_port,
-        log_level="warning",
-        access_log=False,
-        timeout_keep_alive=75,  # longer than a client's pause between batches: it need not connect anew
-        timeout_graceful_shutdown=5,
-    )
+    app, host, port = create_app(settings, engine), settings.audit_host, settings.audit_port
+    # Kept alive for longer than a client's pause between batches: it need not connect anew.
+    uvicorn.run(app, host=host, port=port, log_level="warning", timeout_keep_alive=75, timeout_graceful_shutdown=5)
 
 
 if __name__ == "__main__":

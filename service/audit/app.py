@@ -18,8 +18,6 @@ from service.audit.store import record
 from service.database import is_reachable
 from service.outage import OutageError, RefusedError
 
-COME_BACK = {"Retry-After": "1"}
-
 
 def create_app(settings: Settings, engine: Engine) -> Starlette:
     """The application, with everything it needs handed in."""
@@ -64,9 +62,9 @@ def answer(engine: Engine, given: list[tuple[Any, Any]]) -> list[Answer]:
     try:
         recorded = iter(record(engine, entries) if entries else [])
     except OutageError as outage:
-        if outage.sqlstate == "55P03":  # lock_not_available
-            raise HTTPException(409, "Idempotency-Key: its first request is still in work", COME_BACK) from outage
-        raise HTTPException(503, "the database does not answer", COME_BACK) from outage
+        in_work = outage.sqlstate == "55P03"  # lock_not_available
+        why = "Idempotency-Key: its first request is still in work" if in_work else "the database does not answer"
+        raise HTTPException(409 if in_work else 503, why, {"Retry-After": "1"}) from outage
     except RefusedError as refusal:
         raise HTTPException(400, str(refusal)) from refusal
     return [next(recorded) if isinstance(entry, Entry) else entry for entry in checked]

@@ -42,8 +42,7 @@ class Entry(NamedTuple):
 
     idempotency_key: str
     body: Body
-    body_sha256: str  # of the canonical body: the same key with another one is a 422
-    answer: dict[str, Any]
+    answer: dict[str, Any]  # with the hash of the canonical body: the same key with another one is a 422
 
 
 GIVEN = TypeAdapter(Given)
@@ -58,10 +57,9 @@ def check(key: Any, body: Any) -> Entry | Answer:
     if (checked["outcome"] == "fulfilled") != (checked["fulfillment_id"] is not None):
         return problem(400, "fulfillment_id: belongs to outcome fulfilled, and to no other")
     canonical = json.dumps(checked, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    body_sha256 = sha256(canonical.encode()).hexdigest()
+    ids = {"audit_entry_id": derive("audit-entry", key), "idempotency_key": key}
     told = {name: checked[name] for name in ("message_id", "order_id", "outcome")}
-    answer = {"audit_entry_id": derive("audit-entry", key), "idempotency_key": key, **told, "body_sha256": body_sha256}
-    return Entry(key, checked, body_sha256, answer)
+    return Entry(key, checked, {**ids, **told, "body_sha256": sha256(canonical.encode()).hexdigest()})
 
 
 def problem(status: int, detail: str) -> Answer:

@@ -17,7 +17,7 @@ RECORD = text("""
     ), entry as (
         insert into audit_entry
         select idempotency_key, audit_entry_id, message_id, order_id, outcome, fulfillment_id, total,
-               body_sha256, answer
+               decode(answer->>'body_sha256', 'hex'), answer
         from item order by idempotency_key
         on conflict do nothing returning idempotency_key
     ), published as (
@@ -29,10 +29,7 @@ RECORD = text("""
     select idempotency_key from entry
 """)
 
-RECORDED = text("""
-    select idempotency_key, encode(body_sha256, 'hex') as body_sha256, answer
-    from audit_entry where idempotency_key = any(:keys)
-""")
+RECORDED = text("select idempotency_key, answer from audit_entry where idempotency_key = any(:keys)")
 
 
 def record(engine: Engine, entries: Sequence[Entry]) -> list[Answer]:
@@ -40,17 +37,17 @@ def record(engine: Engine, entries: Sequence[Entry]) -> list[Answer]:
     known: dict[str, Entry] = {}
     for entry in entries:
         known.setdefault(entry.idempotency_key, entry)
-    rows = [{**e.body, **e.answer, "body_sha256": f"\\x{e.body_sha256}", "answer": e.answer} for e in known.values()]
+    rows = [{**entry.body, **entry.answer, "answer": entry.answer} for entry in known.values()]
     with sorted_errors(), engine.connect() as connection:
         made = connection.scalars(RECORD, {"entries": to_json(rows).decode()}).all()
         if before := known.keys() - made:
-            for key, body_sha256, answer in connection.execute(RECORDED, {"keys": list(before)}):
-                known[key] = known[key]._replace(body_sha256=body_sha256, answer=answer)
+            for key, answer in connection.execute(RECORDED, {"keys": list(before)}):
+                known[key] = known[key]._replace(answer=answer)
     return [replay(entry, known[entry.idempotency_key]) for entry in entries]
 
 
 def replay(entry: Entry, known: Entry) -> Answer:
     """The answer that is known for its key, if it was given to this body."""
-    if entry.body_sha256 != known.body_sha256:
+    if entry.answer["body_sha256"] != known.answer["body_sha256"]:
         return problem(422, "Idempotency-Key: already used with another body")
     return 201, known.answer
