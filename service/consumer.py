@@ -14,7 +14,6 @@ from service.settings import Settings
 
 log = structlog.get_logger()
 RECORD_LIMIT = 1024 * 1024  # the broker's own limit; so many more bytes may come with each record asked for
-LOST = {KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID}
 
 
 class OrderConsumer:
@@ -59,17 +58,18 @@ class OrderConsumer:
                 raise AbandonedError("stopping" if self.is_stopping() else "a partition was taken away")
 
     def commit(self, records: Sequence[Record]) -> None:
-        """The offsets after the batch; an outage while the broker cannot take them."""
+        """The offsets after the batch; an outage while they are not taken, also when the group has gone on without us.
+
+        Waiting then shows which partitions were taken away, and the batch is abandoned.
+        """
         after = {(record.topic, record.partition): record.offset + 1 for record in records}
         offsets = [TopicPartition(*partition, offset) for partition, offset in after.items()]
         try:
-            done = self.consumer.commit(offsets=offsets, asynchronous=False)
-            failed = [part.error for part in done or [] if part.error]
+            for part in self.consumer.commit(offsets=offsets, asynchronous=False) or []:
+                if part.error:
+                    raise KafkaException(part.error)
         except KafkaException as failure:
-            failed = [failure.args[0]]
-        if failed:
-            lost = failed[0].code() in LOST
-            raise (AbandonedError if lost else OutageError)(f"offsets: {failed[0].str()}")
+            raise OutageError(f"offsets: {failure.args[0].str()}") from failure
         self.measure_lag()
 
     def rewind(self, records: Sequence[Record]) -> None:
