@@ -40,13 +40,11 @@ def sorted_errors() -> Iterator[None]:
     except DBAPIError as error:
         cause: Any = error.orig  # psycopg's; without a SQLSTATE there was no server to answer
         sqlstate = cause.sqlstate or ""
-        if sqlstate.startswith(OUTAGES):
-            raise OutageError(f"database: {sqlstate}", sqlstate=sqlstate) from error
+        if sqlstate.startswith(OUTAGES) or (isinstance(error, OperationalError) and not sqlstate):
+            raise OutageError(f"database: {sqlstate or 'no connection'}", sqlstate=sqlstate) from error
         if sqlstate.startswith(REFUSALS):
             what = f"{sqlstate} {cause.diag.constraint_name or ''}".strip()
             raise RefusedError(f"refused by the database: {what}") from error
-        if isinstance(error, OperationalError) and not sqlstate:
-            raise OutageError("database: no connection") from error
         raise
 
 
