@@ -25,6 +25,7 @@ class Settings(BaseSettings):
     service_port: int = 18080  # a second service process listens ten above, and so on
     services: int = Field(default=1, ge=1, le=3)  # more than three would wait: the topic has three partitions
     group_id: str = "fulfillment"
+    dedup_store: str = "tracking"  # what else it keeps in the database is made before the service starts
     land: bool = False  # also keep landing going, as one more process
 
     run_dir: Path = Path(".run")

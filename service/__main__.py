@@ -3,19 +3,21 @@
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import structlog
 from sqlalchemy import Engine
+from sqlalchemy.exc import ProgrammingError
 
 from service.consumer import OrderConsumer
 from service.database import connect_to
-from service.dedup import choose
+from service.dedup import DedupStore, choose
 from service.handler import Steps, handle
 from service.health import serve_health
 from service.logs import configure_logs
 from service.metrics import ABANDONED
-from service.outage import AbandonedError, Patience
+from service.outage import AbandonedError, OutageError, Patience
 from service.post import post, session
 from service.record import read
 from service.settings import Settings
@@ -28,6 +30,7 @@ def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
     """The real steps of a batch, each with the patience to wait out an outage."""
     around = Patience(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds).around
     store = choose(settings.dedup_store, partial(write, engine, settings.subscriber))
+    try_out(store, settings.dedup_store)
     return Steps(
         write=around("write", store.claim),
         post=around("post", partial(post, session(), settings.audit_url, settings.audit_timeout_seconds)),
@@ -36,6 +39,17 @@ def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
         settle=around("settle", store.settle),
         read=partial(read, needs_sequence=store.needs_sequence),
     )
+
+
+def try_out(store: DedupStore, name: str) -> None:
+    """An empty batch: what the database lacks is said here and now; if it is away, the first batch waits for it."""
+    try:
+        with suppress(OutageError):
+            store.claim([])
+    except ProgrammingError as error:
+        lacks = str(error.orig).splitlines()[0]
+        ways = "run the migrations, and apply the TABLES of the store (README: Choosing a dedup store)"
+        raise SystemExit(f"service: the database is not made for DEDUP_STORE={name}: {lacks}: {ways}") from None
 
 
 def run(consumer: OrderConsumer, steps: Steps, stopping: threading.Event) -> None:

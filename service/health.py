@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from http.server import ThreadingHTTPServer
 
 from prometheus_client import MetricsHandler
@@ -9,16 +10,20 @@ from sqlalchemy import Engine
 
 from service.consumer import OrderConsumer
 from service.database import is_reachable
+from service.dedup import chosen
 from service.settings import Settings
+
+Page = Callable[[Engine, str], tuple[int, str] | None]  # what else the dedup store has to show, by its path
 
 
 def serve_health(settings: Settings, engine: Engine, consumer: OrderConsumer) -> None:
     """Answer until the process ends; a taken port is an error here and now."""
+    page: Page = getattr(chosen(settings.dedup_store), "page", lambda *_: None)
     patience = {"/livez": settings.max_poll_interval_ms / 1000, "/readyz": settings.poll_recent_seconds}
 
     def answer(path: str) -> tuple[int, str]:
         if path not in patience:
-            return 404, "only /livez, /readyz and /metrics are here\n"
+            return page(engine, path) or (404, "only /livez, /readyz and /metrics are here\n")
         if (silent := time.monotonic() - consumer.last_poll) > patience[path]:
             return 503, f"the last poll was {silent:.0f} seconds ago\n"
         if path == "/readyz" and not is_reachable(engine):
@@ -32,6 +37,7 @@ def serve_health(settings: Settings, engine: Engine, consumer: OrderConsumer) ->
             else:
                 status, text = answer(self.path)
                 self.send_response(status)
+                self.send_header("Content-Type", "application/json" if text.startswith("{") else "text/plain")
                 self.end_headers()
                 self.wfile.write(text.encode())
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import requests
 
 from ops.settings import HOST, Settings
-from ops.stack import broker, database
+from ops.stack import broker, database, dedup_tables
 from ops.stack.jars import Run
 
 
@@ -84,13 +84,14 @@ def audit(settings: Settings) -> Part:
 
 
 def service(settings: Settings, number: int) -> Part:
-    """One of the service processes: `service`, `service-2`, `service-3`."""
+    """One of the service processes: `service`, `service-2`, `service-3`; before it, its dedup store's tables."""
     port = settings.service_port + 10 * (number - 1)
     return Part(
         name="service" if number == 1 else f"service-{number}",
         argv=[sys.executable, "-m", "service"],
         ports={"SERVICE_PORT": port},
         ready=partial(answers, f"http://{HOST}:{port}/readyz"),
+        prepare=partial(dedup_tables.prepare, settings),
         env={"SERVICE_HOST": HOST, "SERVICE_PORT": str(port)},
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, NamedTuple, Protocol
 
 from service.record import Item
@@ -61,10 +62,15 @@ class InTransaction:
         """Nothing is left to do."""
 
 
-def choose(name: str, write: Write) -> DedupStore:
-    """The store of this name; all but tracking can be deleted."""
+def chosen(name: str) -> ModuleType:
+    """The file of this name; all but tracking can be deleted."""
     there = sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py"))
     if name not in there:
         raise SystemExit(f"DEDUP_STORE={name}: there is no such store, only {', '.join(there)}")
-    store: DedupStore = import_module(f"service.dedup.{name}").store(write)
+    return import_module(f"service.dedup.{name}")
+
+
+def choose(name: str, write: Write) -> DedupStore:
+    """The store of this name; its tables must be there."""
+    store: DedupStore = chosen(name).store(write)
     return store

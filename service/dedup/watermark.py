@@ -1,6 +1,13 @@
 """A high-water mark: the highest sequence number of each partition, and nothing else however many messages come."""
 
+import re
+
+from pydantic_core import to_json
+from sqlalchemy import Engine, text
+
+from service.database import sorted_errors
 from service.dedup import DedupStore, InTransaction, Law, Write
+from service.outage import OutageError
 
 TABLES = """
     create table if not exists watermark (
@@ -30,7 +37,9 @@ FRESH = """
     )
 """
 
-MARKS = "select subscriber, sequence from watermark where topic = :topic and partition = :partition order by subscriber"
+MARKS = text("""
+    select subscriber, sequence from watermark where topic = :topic and partition = :partition order by subscriber
+""")
 
 BREAKS: frozenset[Law] = frozenset({"disorder", "more_partitions", "two_producers", "store_lost", "another_value"})
 
@@ -38,3 +47,21 @@ BREAKS: frozenset[Law] = frozenset({"disorder", "more_partitions", "two_producer
 def store(write: Write) -> DedupStore:
     """A lower number that comes late is lost without a word: numbers must strictly increase in each partition."""
     return InTransaction(write, FRESH, breaks=BREAKS, needs_sequence=True)
+
+
+def page(engine: Engine, path: str) -> tuple[int, str] | None:
+    """GET /watermarks/{topic}/{partition}: the mark of each subscriber there."""
+    if not (asked := re.fullmatch("/watermarks/([^/]+)/([^/]+)", path)):
+        return None
+    topic, partition = asked.groups()
+    if not re.fullmatch("[0-9]{1,9}", partition):
+        return 400, f"{partition} is no partition: give /watermarks/{{topic}}/{{partition}} a number\n"
+    try:
+        with sorted_errors(), engine.connect() as connection:
+            marks = connection.execute(MARKS, {"topic": topic, "partition": int(partition)}).all()
+    except OutageError:
+        return 503, "the database does not answer\n"
+    if not marks:
+        return 404, f"no subscriber has handled a record of {topic}/{partition}\n"
+    found = {"topic": topic, "partition": int(partition), "marks": dict(map(tuple, marks))}
+    return 200, to_json(found).decode() + "\n"

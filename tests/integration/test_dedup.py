@@ -1,0 +1,88 @@
+"""What every dedup store that lives in Postgres does on a real one, whichever is chosen."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from ops.stack.stack import Stack
+from service.database import connect_to
+from service.dedup import choose, chosen
+from service.handler import waves
+from service.write import write
+from tests.builders import record, value
+from tests.client import connect, counts, fresh, query
+from tests.stores import OWN_TABLES, SQL, apply_tables
+
+
+@pytest.fixture
+def engine(spoiled: Stack) -> Iterator[Engine]:
+    """The service's own way to its database."""
+    env = spoiled.env()
+    made = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
+    yield made
+    made.dispose()
+
+
+def drop_tables(name: str) -> None:
+    """Take a store's own tables and functions away."""
+    found = re.findall(r"create (?:or replace )?(table|function) (?:if not exists )?(\w+)", chosen(name).TABLES)
+    with connect(role="postgres") as admin:
+        for kind, made in found:
+            admin.execute(f"drop {kind} if exists {made}".encode())
+
+
+@pytest.mark.parametrize("name", OWN_TABLES)
+def test_a_store_without_its_tables_ends_the_service_in_one_sentence(spoiled: Stack, name: str) -> None:
+    """What the database lacks is said at the start, with the way out; no traceback, and no waiting for ever."""
+    drop_tables(name)
+    env = spoiled.env() | {"DEDUP_STORE": name, "SERVICE_PORT": "0", "GROUP_ID": fresh("group")}
+    ended = subprocess.run(
+        [sys.executable, "-m", "service"], env=env, capture_output=True, text=True, timeout=30, check=False
+    )
+    [sentence] = ended.stderr.splitlines()
+    assert ended.returncode == 1
+    assert sentence.startswith(f"service: the database is not made for DEDUP_STORE={name}: ")
+    assert "does not exist: run the migrations, and apply the TABLES" in sentence
+
+
+@pytest.mark.parametrize("name", OWN_TABLES)
+def test_the_tables_of_a_store_are_made_once_and_belong_to_owner(spoiled: Stack, name: str) -> None:
+    """Applied twice they are the same, with their rows; the service writes to them and owns nothing."""
+    drop_tables(name)
+    apply_tables(spoiled, name)
+    [table] = re.findall(r"create table if not exists (\w+)", chosen(name).TABLES)
+    made = "select oid from pg_class where relname = %s and relowner = 'owner'::regrole"
+    [before] = query(made, table, role="postgres")
+    apply_tables(spoiled, name)
+    assert query(made, table, role="postgres") == [before]
+
+
+def test_a_store_that_is_not_there_is_told_with_those_that_are(spoiled: Stack) -> None:
+    """A misspelt DEDUP_STORE ends the service at the start."""
+    env = spoiled.env() | {"DEDUP_STORE": "watermarks", "SERVICE_PORT": "0"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "service"], env=env, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("DEDUP_STORE=watermarks: there is no such store, only ")
+    assert "tracking" in ended.stderr
+
+
+@pytest.mark.parametrize("name", SQL)
+def test_each_subscriber_claims_the_same_message_once(engine: Engine, spoiled: Stack, name: str) -> None:
+    """Two subscribers, three deliveries to each: it is fresh once for each of them, and its effect is there once."""
+    apply_tables(spoiled, name)
+    message_id, topic = fresh("m"), fresh("topic")
+    message = record(message_id, value(fresh("o")), [("sequence", b"7")], topic)
+    [wave] = waves([message])
+    one, two = (choose(name, partial(write, engine, fresh("subscriber"))) for _ in range(2))
+    firsts = [store.claim(wave)[message_id].first for store in (one, two, one, two, one, two)]
+    assert firsts == [True, True, False, False, False, False]
+    tables = counts([message_id])
+    assert tables["fulfillment"][message_id] == tables["outbox"][message_id] == 1
