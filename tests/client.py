@@ -112,13 +112,13 @@ def ends(topic: str = TOPIC) -> dict[int, int]:
         }
 
 
-def until_handled(seconds: float = 60, group: str = "fulfillment") -> None:
+def until_handled(seconds: float = 60, group: str = "fulfillment", topic: str = TOPIC) -> None:
     """Wait until the group has committed everything that is on the order topic."""
     until(
-        lambda: (committed(group), ends()),
+        lambda: (committed(group, topic), ends(topic)),
         lambda seen: seen[0] == seen[1],
         seconds,
-        "the group has not committed up to the end of order.events",
+        f"the group has not committed up to the end of {topic}",
     )
 
 

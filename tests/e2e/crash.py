@@ -1,9 +1,10 @@
-"""python -m tests.e2e.crash STEP: the service, killed (-9) at the moment that it would begin this step."""
+"""python -m tests.e2e.crash STEP [N]: the service, killed (-9) when it would begin this step (the Nth time)."""
 
 import os
 import signal
 import sys
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from sqlalchemy import Engine
@@ -14,15 +15,23 @@ from service.handler import Steps
 from service.settings import Settings
 
 
-def killed_before(step: str) -> Callable[[Settings, Engine, OrderConsumer], Steps]:
+def killed_before(step: str, time: int) -> Callable[[Settings, Engine, OrderConsumer], Steps]:
     """The real wiring, with a kill in the place of one step."""
+    begun = count(1)
 
-    def kill(*_: Any) -> Any:
-        os.kill(os.getpid(), signal.SIGKILL)
+    def killing(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
+        real = wire(settings, engine, consumer)
 
-    change: dict[str, Any] = {step: kill}
-    return lambda settings, engine, consumer: wire(settings, engine, consumer)._replace(**change)
+        def begin(*given: Any) -> Any:
+            if next(begun) == time:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return getattr(real, step)(*given)
+
+        change: dict[str, Any] = {step: begin}
+        return real._replace(**change)
+
+    return killing
 
 
 if __name__ == "__main__":
-    main(killed_before(sys.argv[1]))
+    main(killed_before(sys.argv[1], int([*sys.argv, "1"][2])))
