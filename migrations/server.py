@@ -8,9 +8,14 @@ from typing import Any
 
 from psycopg import Connection, sql
 
-# owner owns every table and never logs in; cdc may read the log and nothing else; reconciler only reads.
-ROLES = {"owner": "nologin", "app": "login", "audit": "login", "cdc": "login replication", "reconciler": "login"}
-MAY_ENTER = {"fulfillment": "app, cdc, reconciler", "audit": "audit, cdc, reconciler"}
+# owner owns every table and never logs in; cdc may read the log and nothing else; reconciler only reads; purger
+# deletes what was handled long ago.
+ROLES = {
+    "owner": "nologin",
+    "cdc": "login replication",
+    **dict.fromkeys(("app", "audit", "reconciler", "purger"), "login"),
+}
+MAY_ENTER = {"fulfillment": "app, cdc, reconciler, purger", "audit": "audit, cdc, reconciler"}
 
 
 def make_roles(admin: Connection, secrets_dir: Path) -> None:

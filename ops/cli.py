@@ -26,6 +26,16 @@ Orders = Annotated[int, typer.Option(min=1, help="How many good orders; others c
 Seed = Annotated[int, typer.Option(help="The same seed gives the same orders, ids apart.")]
 
 
+def an_age(text: str) -> float:
+    """So many seconds."""
+    from ops.check.budget.quantity import parse
+
+    try:
+        return parse(text, "time", "s")
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 @app.command()
 def up() -> None:
     """Start the embedded stack, or what is missing of it, and leave it running."""
@@ -158,6 +168,28 @@ def truth_table(
     found = measure(make_stack().settings, step, stores or [], anomalies or [], rounds, output)
     print(json.dumps(found, indent=2) if as_json else "\n".join(lines(found)))
     raise typer.Exit(0 if is_as_declared(found) else 1)
+
+
+@app.command()
+def forget(
+    older_than: Annotated[float, typer.Option(parser=an_age, metavar="AGE", help="Such as 14d or 36h.")],
+    store: Annotated[str | None, typer.Option(help="Instead of that of DEDUP_STORE.")] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Rows in each transaction.")] = 1000,
+    risk_doubles: Annotated[bool, typer.Option("--risk-doubles", help="Also what may still come again.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Delete what the dedup store keeps of messages handled longer ago, in batches beside the running service."""
+    from ops.forget import forget as delete
+    from ops.forget import refuse_if_young
+    from ops.progress import step
+
+    env = make_stack().env()
+    name = store or env.get("DEDUP_STORE", "tracking")
+    if not risk_doubles:
+        refuse_if_young(env, older_than)
+    with step(f"forget what {name} keeps") as note:
+        done = delete(env, name, older_than, batch, note)
+    print(json.dumps(done) if as_json else "{store}: {forgotten} forgotten in {batches} batches".format_map(done))
 
 
 app.command()(check)

@@ -51,6 +51,7 @@ TABLES = """
     grant select, insert on tracking, fulfillment, dead_letter to app;
     grant update (audited_at, audit_error) on tracking to app;
     grant select on tracking, fulfillment, dead_letter to reconciler;
+    grant select, delete, update (handled_at) on tracking to purger; -- update: to lock the rows that it deletes
 """
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ops.settings import HOST, Settings
 
-ROLES = ("postgres", "app", "audit", "cdc", "reconciler")
+ROLES = ("postgres", "app", "audit", "cdc", "reconciler", "purger")
 
 
 @contextmanager

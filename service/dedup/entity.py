@@ -10,6 +10,7 @@ TABLES = """
         primary key (subscriber, order_id)
     );
     grant select, insert, update on order_state to app;
+    grant select, update (message_ids) on order_state to purger;
 """
 
 # One update of each order, which adds the ids that it has not, and returns those that it had (PostgreSQL 18).

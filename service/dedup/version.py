@@ -11,6 +11,7 @@ TABLES = """
         primary key (subscriber, order_id)
     );
     grant select, insert, update on order_version to app;
+    grant select, delete, update (touched_at) on order_version to purger; -- update: to lock what it deletes
 """
 
 # One conditional update of each order, which also returns what its version was (PostgreSQL 18); a version that is not

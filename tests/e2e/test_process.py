@@ -141,7 +141,7 @@ def test_a_dead_letter_is_told_with_its_place(stack: Stack) -> None:
 def test_no_secret_is_told(stack: Stack) -> None:
     """No password stands in a log, in Connect's answers, in a process's command line, or in .run/env."""
     secrets = [file.read_text().strip() for file in Path(stack.env()["SECRETS_DIR"]).glob("*_password")]
-    assert len(secrets) == 5
+    assert len(secrets) == 6
     told = "".join(file.read_text(errors="replace") for file in (stack.settings.run_dir / "log").iterdir())
     told += (stack.settings.run_dir / "env").read_text()
     told += subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True).stdout

@@ -112,6 +112,11 @@ DENIED = [
     ("cdc", "fulfillment", "drop publication outbox"),
     ("cdc", "audit", "select * from audit_entry"),
     ("reconciler", "fulfillment", "delete from tracking"),
+    ("purger", "fulfillment", "insert into tracking default values"),
+    ("purger", "fulfillment", "update tracking set value_sha256 = sha256('')"),
+    ("purger", "fulfillment", "select * from fulfillment"),
+    ("purger", "fulfillment", "delete from outbox"),
+    ("purger", "fulfillment", "delete from dead_letter"),
     ("reconciler", "audit", "insert into audit_entry default values"),
 ]
 
@@ -123,7 +128,7 @@ def test_a_role_may_not(spoiled: Stack, role: str, database: str, statement: str
         connection.execute(statement.encode())
 
 
-@pytest.mark.parametrize(("role", "database"), [("app", "audit"), ("audit", "fulfillment")])
+@pytest.mark.parametrize(("role", "database"), [("app", "audit"), ("audit", "fulfillment"), ("purger", "audit")])
 def test_a_role_may_not_enter_the_other_database(spoiled: Stack, role: str, database: str) -> None:
     """The service cannot even connect to the audit receiver's database, nor the receiver to its."""
     with pytest.raises(psycopg.OperationalError, match="permission denied"):

@@ -111,7 +111,7 @@ def test_secrets_are_read_by_their_owner_alone_and_stay_the_same(tmp_path: Path)
     assert {file.name: file.read_text() for file in files} == before
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
     assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
-    assert len(set(before.values())) == len(before) == 6
+    assert len(set(before.values())) == len(before) == 7
 
 
 def test_jars_are_kept_by_the_state_of_their_pom(tmp_path: Path) -> None:

@@ -1,0 +1,184 @@
+"""Retention on real Postgres: what is old goes in batches, beside writers that notice nothing of it."""
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from sqlalchemy import Engine
+
+from ops.forget import batches, forget
+from ops.stack.stack import Stack
+from service.database import connect_to
+from service.dedup import DedupStore, choose, chosen
+from service.handler import waves
+from service.outage import OutageError
+from service.write import write
+from tests.builders import record, value
+from tests.client import connect, counts, fresh, query
+from tests.stores import OWN_TABLES, RETAINED, apply_tables
+
+FORTNIGHT = 14 * 86_400.0
+
+
+class Shelf(NamedTuple):
+    """A store with a subscriber of this test alone."""
+
+    name: str
+    engine: Engine  # the service's own, which waits for no lock
+    store: DedupStore
+    subscriber: str
+    env: dict[str, str]
+
+    def handle(self, ids: list[str], number: int = 1) -> list[bool]:
+        """Whether each message, of an order of its own, was fresh."""
+        headers: list[tuple[str, bytes | None]] = [("sequence", str(number).encode())]
+        [wave] = waves([record(one, value(one), headers, self.subscriber) for one in ids])
+        known = self.store.claim(wave)
+        return [known[one].first for one in ids]
+
+    def age(self, ids: list[str]) -> None:
+        """Make it twenty days since they were handled."""
+        table, key, clock = (*self.table, re.findall(r"(\w+_at) < :before", chosen(self.name).FORGET)[0])
+        old = f"update {table} set {clock} = now() - interval '20 days' where subscriber = %s and {key} = any(%s)"
+        with connect(role="postgres") as admin:
+            admin.execute(old.encode(), [self.subscriber, ids])
+
+    @property
+    def table(self) -> tuple[str, str]:
+        """Where it keeps what it knows, and by which key."""
+        found = re.findall(r"select ctid from (\w+)", chosen(self.name).FORGET)[0]
+        return found, "order_id" if self.name in OWN_TABLES else "message_id"
+
+    def forget(self, batch: int = 7) -> int:
+        """How many were forgotten of those handled a fortnight ago."""
+        done = forget(self.env, self.name, FORTNIGHT, batch, lambda _: None)
+        assert done["batches"] >= done["forgotten"] / batch
+        return int(done["forgotten"])
+
+
+@pytest.fixture(params=RETAINED)
+def shelf(request: pytest.FixtureRequest, spoiled: Stack) -> Iterator[Shelf]:
+    """Each store that keeps something for each message or order."""
+    apply_tables(spoiled, request.param)
+    subscriber = fresh("subscriber")
+    env = spoiled.env() | {"SUBSCRIBER": subscriber}
+    engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5, "-c lock_timeout=200")
+    store = choose(request.param, partial(write, engine, subscriber))
+    yield Shelf(request.param, engine, store, subscriber, env)
+    engine.dispose()
+
+
+def ids(count: int) -> list[str]:
+    """So many message ids, each its order's too."""
+    prefix = fresh("m")
+    return [f"{prefix}-{n}" for n in range(count)]
+
+
+def test_what_is_old_is_forgotten_and_what_is_young_is_kept(shelf: Shelf) -> None:
+    """Of a hundred messages forty are old: they go, seven at a time; the others are known as before."""
+    old, young = ids(40), ids(60)
+    assert shelf.handle(old + young) == [True] * 100
+    shelf.age(old)
+    assert shelf.forget() == 40
+    assert shelf.forget() == 0
+    assert shelf.handle(young) == [False] * 60
+
+
+def test_limit_what_was_forgotten_and_comes_again_is_handled_again(shelf: Shelf) -> None:
+    """A redelivery later than the retention is fresh; only the derived ids then keep its effect from being doubled."""
+    old = ids(3)
+    shelf.handle(old)
+    shelf.age(old)
+    assert shelf.handle(old) == [False] * 3
+    shelf.age(old)
+    shelf.forget()
+    assert shelf.handle(old) == [True] * 3
+    tables = counts(old)
+    assert set(tables["fulfillment"].values()) == set(tables["outbox"].values()) == {1}
+
+
+def test_a_row_that_somebody_holds_is_left_for_the_next_time(shelf: Shelf) -> None:
+    """It is not waited for, the others go, and it goes when it is free."""
+    old = ids(20)
+    shelf.handle(old)
+    shelf.age(old)
+    table, key = shelf.table
+    with connect(role="postgres") as holder, holder.transaction():
+        holder.execute(f"select from {table} where {key} = %s for update".encode(), [old[11]])
+        assert shelf.forget() == 19
+    assert shelf.forget() == 1
+
+
+def test_control_without_skip_locked_it_waits_for_the_row(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same statement without these words is held up, so the test above can see a wait."""
+    old = ids(5)
+    shelf.handle(old)
+    shelf.age(old)
+    table, key = shelf.table
+    url, file = shelf.env["DATABASE_URL"].replace("app@", "purger@"), Path(shelf.env["SECRETS_DIR"], "purger_password")
+    engine = connect_to(url, file, 5, "-c lock_timeout=200")
+    [before] = query("select now() - interval '14 days'")[0]
+    given = {"subscriber": shelf.subscriber, "before": before, "limit": 9}
+    with connect(role="postgres") as holder, holder.transaction():
+        holder.execute(f"select from {table} where {key} = %s for update".encode(), [old[2]])
+        with pytest.raises(OutageError, match="55P03"):
+            list(batches(engine, chosen(shelf.name).FORGET.replace("skip locked", ""), given))
+    engine.dispose()
+
+
+def test_writers_are_not_held_up(shelf: Shelf) -> None:
+    """Messages are handled all the time while thousands are forgotten, and none waits 200 ms for a lock."""
+    old = ids(4000)
+    for first in range(0, 4000, 1000):
+        shelf.handle(old[first : first + 1000])
+    shelf.age(old)
+    forgotten: list[int] = []
+    purging = threading.Thread(target=lambda: forgotten.append(shelf.forget(batch=20)))
+    purging.start()
+    beside = 0
+    while purging.is_alive():
+        assert shelf.handle(ids(10)) == [True] * 10  # an outage, which a lock is, would be raised here
+        beside += purging.is_alive()
+    purging.join()
+    assert forgotten == [4000]
+    assert beside > 5, "too few messages were handled meanwhile to say anything"
+
+
+def run(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    """`pipeline forget`, as it is typed."""
+    command = [sys.executable, "-m", "ops", "forget", *words]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_an_age_that_a_redelivery_may_have_is_refused(shelf: Shelf) -> None:
+    """Less than the topic's retention and the longest replay is told with both numbers, and nothing goes."""
+    old, env = ids(2), shelf.env | {"ATTACH": "true", "DEDUP_STORE": shelf.name}
+    shelf.handle(old)
+    shelf.age(old)
+    refused = run(env, "--older-than", "13d")
+    assert refused.returncode == 2
+    assert "order.events keeps a record for 7 d, a replay may take 7 d more" in refused.stderr
+    assert "give at least 14 d, or --risk-doubles" in refused.stderr
+    assert shelf.handle(old) == [False, False]
+    shelf.age(old)
+    done = run(env, "--older-than", "13d", "--risk-doubles", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["store"], told["forgotten"], told["batches"]) == (shelf.name, 2, 1)
+
+
+def test_a_store_that_forgets_nothing_says_so(spoiled: Stack) -> None:
+    """A store without rows for messages, one that is not there, and a database that is away: one sentence, exit 2."""
+    env = spoiled.env() | {"ATTACH": "true"}
+    away = env | {"DATABASE_URL": "postgresql://app@127.0.0.1:1/fulfillment"}
+    unknown = run(env, "--older-than", "14d", "--store", "nothing")
+    assert (unknown.returncode, "there is no such store, only" in unknown.stderr) == (2, True)
+    gone = run(away, "--older-than", "14d")
+    assert (gone.returncode, "database: no connection: after 0 rows" in gone.stderr) == (2, True), gone.stderr
