@@ -8,11 +8,10 @@ from functools import partial
 
 import structlog
 from sqlalchemy import Engine
-from sqlalchemy.exc import ProgrammingError
 
 from service.consumer import OrderConsumer
 from service.database import connect_to
-from service.dedup import DedupStore, choose
+from service.dedup import choose
 from service.handler import Steps, handle
 from service.health import serve_health
 from service.logs import configure_logs
@@ -30,7 +29,8 @@ def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
     """The real steps of a batch, each with the patience to wait out an outage."""
     around = Patience(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds).around
     store = choose(settings.dedup_store, partial(write, engine, settings.subscriber))
-    try_out(store, settings.dedup_store)
+    with suppress(OutageError):  # an empty batch: tables that are not there are missed here and now
+        store.claim([])
     return Steps(
         write=around("write", store.claim),
         post=around("post", partial(post, session(), settings.audit_url, settings.audit_timeout_seconds)),
@@ -39,17 +39,6 @@ def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
         settle=around("settle", store.settle),
         read=partial(read, needs_sequence=store.needs_sequence),
     )
-
-
-def try_out(store: DedupStore, name: str) -> None:
-    """An empty batch: what the database lacks is said here and now; if it is away, the first batch waits for it."""
-    try:
-        with suppress(OutageError):
-            store.claim([])
-    except ProgrammingError as error:
-        lacks = str(error.orig).splitlines()[0]
-        ways = "run the migrations, and apply the TABLES of the store (README: Choosing a dedup store)"
-        raise SystemExit(f"service: the database is not made for DEDUP_STORE={name}: {lacks}: {ways}") from None
 
 
 def run(consumer: OrderConsumer, steps: Steps, stopping: threading.Event) -> None:

@@ -17,6 +17,7 @@ from service.outage import OutageError, RefusedError
 OUTAGES = ("08", "28", "40", "53", "55", "57", "58", "25006")
 # Data and integrity; 54000 is a limit of the server, such as a row that is too wide.
 REFUSALS = ("22", "23", "54000")
+MISSING = ("42P01", "42703")  # a table, a column
 
 
 def connect_to(url: str, password_file: Path, timeout_seconds: float, options: str = "") -> Engine:
@@ -45,6 +46,9 @@ def sorted_errors() -> Iterator[None]:
         if sqlstate.startswith(REFUSALS):
             what = f"{sqlstate} {cause.diag.constraint_name or ''}".strip()
             raise RefusedError(f"refused by the database: {what}") from error
+        if sqlstate in MISSING:
+            way = "run the migrations, and apply the tables of DEDUP_STORE (README: Choosing a dedup store)"
+            raise SystemExit(f"database: {cause.diag.message_primary}: {way}") from error
         raise
 
 

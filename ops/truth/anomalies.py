@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from ops.truth.effect import Moments
 from ops.truth.trial import Trial, crash
-from service.dedup import Law
 
 
 class Anomaly(NamedTuple):
@@ -111,7 +110,7 @@ def two_subscribers(trial: Trial) -> None:
         trial.handle(records, subscriber="-other")
 
 
-ANOMALIES: dict[Law, Anomaly] = {
+ANOMALIES: dict[str, Anomaly] = {
     "repeated": Anomaly("the same message three times in a row", repeated),
     "repeated_in_a_batch": Anomaly("the same message three times in one batch", repeated_in_a_batch),
     "two_workers": Anomaly("two workers at the same moment", two_workers),

@@ -14,13 +14,12 @@ from ops.truth.anomalies import ANOMALIES
 from ops.truth.place import place as own_place
 from ops.truth.stores import STORES, Place
 from ops.truth.trial import Trial
-from service.dedup import Law
 
 
 class Cell(NamedTuple):
     """What one anomaly did to one store."""
 
-    anomaly: Law
+    anomaly: str
     store: str
     verdict: str
     doubled: int
@@ -52,7 +51,7 @@ def truth_table(  # noqa: PLR0913, PLR0917 - one for each option
     return document
 
 
-def run(place: Place, name: str, law: Law) -> Cell:
+def run(place: Place, name: str, law: str) -> Cell:
     """One cell: the store's workers under the anomaly, and what it says of itself."""
     trial = Trial(place, STORES[name])
     ANOMALIES[law].happen(trial)

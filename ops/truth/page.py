@@ -78,7 +78,7 @@ def markdown(document: Row, picture: str) -> Iterator[str]:
     yield "| anomaly | " + " | ".join(STORES[name].title for name in stores) + " |"
     yield "| --- |" + " --- |" * len(stores)
     for law, cells in by_anomaly(document).items():
-        yield f"| {ANOMALIES[law].title} | " + " | ".join(map(in_words, cells)) + " |"  # type: ignore[index]
+        yield f"| {ANOMALIES[law].title} | " + " | ".join(map(in_words, cells)) + " |"
     for title, prices in costs_by_kind(document):
         yield f"| *{title}* | " + " | ".join(prices) + " |"
     yield ""
@@ -93,7 +93,7 @@ def html(document: Row) -> str:
     """The picture, which needs nothing from anywhere else."""
     template = files("ops.truth").joinpath("page.html.j2").read_text()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    rows = [(ANOMALIES[law].title, cells) for law, cells in by_anomaly(document).items()]  # type: ignore[index]
+    rows = [(ANOMALIES[law].title, cells) for law, cells in by_anomaly(document).items()]
     stores = [STORES[name] for name in by_store(document)]
     given = {"stores": stores, "rows": rows, "costs": list(costs_by_kind(document)), "basis": basis(document)}
     return environment.from_string(template).render(**given)

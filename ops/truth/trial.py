@@ -13,7 +13,6 @@ from sqlalchemy import text
 
 from ops.truth.effect import Moments, effects, write
 from ops.truth.stores import Place, Store
-from service.dedup import Law
 from service.handler import compare, waves
 from service.outage import OutageError
 from service.record import Item, Record, read
@@ -116,7 +115,7 @@ class Trial:
 
         return moment
 
-    def breaks(self) -> frozenset[Law]:
+    def breaks(self) -> frozenset[str]:
         """What the store says of itself."""
         to = partial(write, self.place.engine, self.name, Moments())
         return self.store.make(self.place, self.name, "nobody", to).breaks

@@ -1,19 +1,13 @@
 """Which messages came before: one contract, one file for each answer to it, one setting that chooses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from service.record import Item
-
-Law = Literal[  # a message has one effect, no matter what; `pipeline truth-table` breaks each of them on every store
-    "repeated", "repeated_in_a_batch", "two_workers", "crash_after_effect", "crash_before_effect",
-    "disorder", "more_partitions", "two_producers", "store_lost", "retention", "slow_worker", "older_after_newer",
-    "another_value", "two_subscribers",
-]  # fmt: skip
 
 
 class Handled(NamedTuple):
@@ -25,17 +19,14 @@ class Handled(NamedTuple):
     first: bool  # it was fresh, and has been handled just now
 
 
-class Write(Protocol):
-    """The business transaction, as something to call."""
-
-    def __call__(self, fresh: str, batch: Sequence[Item], **given: Any) -> dict[str, Handled]:
-        """Give what is fresh its effect: the store says in SQL which messages these are, in the same statement."""
+# The business transaction: in its statement the store's SQL says which messages are fresh; any more is bound to it.
+Write = Callable[..., dict[str, Handled]]
 
 
 class DedupStore(Protocol):
     """One answer to "this message came twice". A batch holds each message id once."""
 
-    breaks: frozenset[Law]  # every other law it keeps
+    breaks: frozenset[str]  # of the laws in ops/truth/anomalies.py; every other one it keeps
     needs_sequence: bool  # a record without the header is then a dead letter
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:
@@ -51,7 +42,7 @@ class InTransaction:
 
     write: Write
     fresh: str  # common table expressions over the rows of item; the last is fresh, with the message_id of each
-    breaks: frozenset[Law]
+    breaks: frozenset[str]
     needs_sequence: bool = False
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:

@@ -1,6 +1,6 @@
 """The highest version of each order: whatever is not newer than what was handled last is passed over."""
 
-from service.dedup import DedupStore, InTransaction, Law, Write
+from service.dedup import DedupStore, InTransaction, Write
 
 TABLES = """
     create table if not exists order_version (
@@ -41,7 +41,7 @@ FORGET = """
         limit :limit for update skip locked))
 """
 
-BREAKS: frozenset[Law] = frozenset({"older_after_newer", "store_lost", "retention", "another_value"})
+BREAKS = frozenset({"older_after_newer", "store_lost", "retention", "another_value"})
 
 
 def store(write: Write) -> DedupStore:

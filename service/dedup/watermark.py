@@ -6,7 +6,7 @@ from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
 from service.database import sorted_errors
-from service.dedup import DedupStore, InTransaction, Law, Write
+from service.dedup import DedupStore, InTransaction, Write
 from service.outage import OutageError
 
 TABLES = """
@@ -41,7 +41,7 @@ MARKS = text("""
     select subscriber, sequence from watermark where topic = :topic and partition = :partition order by subscriber
 """)
 
-BREAKS: frozenset[Law] = frozenset({"disorder", "more_partitions", "two_producers", "store_lost", "another_value"})
+BREAKS = frozenset({"disorder", "more_partitions", "two_producers", "store_lost", "another_value"})
 
 
 def store(write: Write) -> DedupStore:
