@@ -4,9 +4,8 @@ Every step here may be run as often as you like.
 """
 
 from pathlib import Path
-from typing import Any
 
-from psycopg import Connection, sql
+from psycopg import Connection, errors, sql
 
 # owner owns every table and never logs in; cdc may read the log and nothing else; reconciler only reads; purger
 # deletes what was handled long ago.
@@ -42,23 +41,17 @@ def make_database(admin: Connection, name: str, roles: str) -> None:
 
 def make_slot(admin: Connection, slot: str) -> None:
     """Make the slot before the first outbox row: what is written before a slot exists is never published."""
-    database, _ = find_slot(admin, slot)
-    if database is None:
+    found = admin.execute("select database from pg_replication_slots where slot_name = %s", [slot]).fetchone()
+    if found is None:
         admin.execute("select pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
-    elif database != admin.info.dbname:  # slots are the server's, not the database's
-        raise SystemExit(f"slot {slot} belongs to database {database}: use --without-slots for a copy")
+    elif found != (admin.info.dbname,):  # slots are the server's, not the database's
+        raise SystemExit(f"slot {slot} belongs to database {found[0]}: use --without-slots for a copy")
 
 
 def drop_slot(admin: Connection, slot: str) -> None:
     """Drop the slot of this database, unless somebody reads from it: then say so, and change nothing."""
-    database, active = find_slot(admin, slot)
-    if database == admin.info.dbname:
-        if active:
-            raise SystemExit(f"slot {slot} is in use: stop its connector first, then run the downgrade again")
-        admin.execute("select pg_drop_replication_slot(%s)", [slot])
-
-
-def find_slot(admin: Connection, slot: str) -> tuple[Any, ...]:
-    """Whose it is, if it is there, and whether somebody reads from it."""
-    query = "select database, active from pg_replication_slots where slot_name = %s"
-    return admin.execute(query, [slot]).fetchone() or (None, False)
+    ours = "from pg_replication_slots where slot_name = %s and database = current_database()"
+    try:
+        admin.execute(f"select pg_drop_replication_slot(slot_name) {ours}", [slot])
+    except errors.ObjectInUse as error:
+        raise SystemExit(f"slot {slot} is in use: stop its connector first, then run the downgrade again") from error
