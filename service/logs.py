@@ -1,6 +1,5 @@
 """Structured logs: one JSON object a line, the same names everywhere."""
 
-import logging
 import sys
 
 from structlog import PrintLoggerFactory, configure, make_filtering_bound_logger
@@ -11,6 +10,6 @@ def configure_logs(level: str) -> None:
     """To standard error, so that standard output stays free for what a command answers."""
     configure(
         processors=[add_log_level, TimeStamper(fmt="iso"), format_exc_info, JSONRenderer()],
-        wrapper_class=make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        wrapper_class=make_filtering_bound_logger(level),
         logger_factory=PrintLoggerFactory(sys.stderr),
     )
