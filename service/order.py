@@ -30,9 +30,6 @@ def in_time(text: str) -> str:
 
 # 64 characters, none of them a control, a surrogate or another character that nobody can see.
 Id = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[ [^\p{C}\p{Z}]]+$")]
-# Up to 17 digits before the point: 100 lines of them still add up exactly in a Decimal of 28 digits.
-Price = Annotated[str, StringConstraints(max_length=20, pattern=r"^[0-9]{1,17}(\.[0-9]{1,2})?$")]
-Timestamp = Annotated[str, AfterValidator(in_time)]
 
 
 class Line(TypedDict):
@@ -40,7 +37,8 @@ class Line(TypedDict):
 
     sku: Id
     quantity: Annotated[int, Field(ge=1, le=10_000)]
-    unit_price: Price
+    # Up to 17 digits before the point: 100 lines of them still add up exactly in a Decimal of 28 digits.
+    unit_price: Annotated[str, StringConstraints(max_length=20, pattern=r"^[0-9]{1,17}(\.[0-9]{1,2})?$")]
 
 
 class Order(TypedDict):
@@ -48,7 +46,7 @@ class Order(TypedDict):
 
     order_id: Id
     customer_id: Id
-    placed_at: Timestamp
+    placed_at: Annotated[str, AfterValidator(in_time)]
     lines: Annotated[list[Line], Field(min_length=1, max_length=100)]
 
 

@@ -14,10 +14,7 @@ from service.order import Id, describe
 
 Answer = tuple[int, dict[str, Any]]  # status and document
 
-Key = Annotated[str, StringConstraints(pattern=r"^[!#-\[\]-~]{1,128}$")]
 KEY_HEADER = re.compile(r'"([!#-\[\]-~]{1,128})"')  # a structured-field String: the draft wants the quotes
-Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
-Total = Annotated[str, StringConstraints(max_length=40, pattern=r"^[0-9]{1,30}(\.[0-9]{1,2})?$")]
 
 
 class Body(TypedDict):
@@ -26,14 +23,14 @@ class Body(TypedDict):
     message_id: Id
     order_id: Id
     outcome: Literal["fulfilled", "rejected"]
-    fulfillment_id: Uuid | None
-    total: Total | None
+    fulfillment_id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")] | None
+    total: Annotated[str, StringConstraints(max_length=40, pattern=r"^[0-9]{1,30}(\.[0-9]{1,2})?$")] | None
 
 
 class Given(TypedDict):
     """One entry as it comes: the key from the header, or both from one item of a batch."""
 
-    idempotency_key: Key
+    idempotency_key: Annotated[str, StringConstraints(pattern=r"^[!#-\[\]-~]{1,128}$")]
     body: Body
 
 
