@@ -10,8 +10,7 @@ from spark.sources import query
 # Frames that follow from two others. A redelivery brings a message that was tracked from another record, with the
 # same value. Of a dead letter's message another record may have made more.
 DERIVED = {
-    "acknowledged": """select landed.* from {landed} as landed left semi join {ledger} using (position)
-        where topic = 'order.events'""",
+    "acknowledged": "select landed.* from {landed} as landed left semi join {ledger} using (position)",
     "fate": """select position, concat('record ', position) as source, coalesce(buried, outcome) as became,
         if(became <> expected, concat('expected ', expected, ', became ', became), null) as note from {ledger}
         left join (select position, 'dead_letter' as buried from {dead_letter}) using (position)

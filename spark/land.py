@@ -55,9 +55,9 @@ def start(spark: SparkSession, settings: Settings, once: bool, append: Append = 
         say(f"batch {batch_id}: {', '.join(f'{topic} {count}' for topic, count in counts) or 'nothing'}")
 
     writer = records.drop("timestampType").writeStream.foreachBatch(land)
-    writer = writer.option("checkpointLocation", f"{settings.delta_root}/checkpoint")
     every = f"{settings.land_trigger_seconds} seconds"
-    query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)).start()
+    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)
+    query = writer.start(checkpointLocation=f"{settings.delta_root}/checkpoint")
     query_id.set_result(query.id)
     return query
 

@@ -10,9 +10,6 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from spark.session import give_up
 
 EARLIEST, LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
-FROM_THE_BEGINNING = -2  # as Spark writes it
-TIMEOUT = 30.0  # a broker that has not answered by then is down
-POLL_SECONDS = 0.5
 
 Position = tuple[str, int]  # topic and partition
 
@@ -20,7 +17,7 @@ Position = tuple[str, int]  # topic and partition
 def partitions(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
     """Every partition of these topics."""
     try:
-        known = admin.list_topics(timeout=TIMEOUT).topics
+        known = admin.list_topics(timeout=30).topics  # a broker that has not answered by then is down
     except KafkaException as error:
         give_up(f"KAFKA_BOOTSTRAP_SERVERS: no broker answers ({error.args[0].str()})")
     if missing := sorted(set(topics) - set(known)):
@@ -31,22 +28,20 @@ def partitions(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
 def offsets(admin: AdminClient, wanted: Iterable[Position], at: OffsetSpec) -> dict[Position, int]:
     """The first or the end offset of each partition, as a reader of committed records sees it."""
     request = {TopicPartition(topic, partition): at for topic, partition in wanted}
-    answers = admin.list_offsets(request, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT)
+    answers = admin.list_offsets(request, isolation_level=IsolationLevel.READ_COMMITTED)
     return {(of.topic, of.partition): answer.result().offset for of, answer in answers.items()}
 
 
 def committed(admin: AdminClient, group: str, topic: str) -> dict[int, int]:
     """What the group has handled of each partition: everything below this offset."""
-    request = [ConsumerGroupTopicPartitions(group)]
-    answer = admin.list_consumer_group_offsets(request, request_timeout=TIMEOUT)[group].result()
+    answer = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result()
     return {at.partition: at.offset for at in answer.topic_partitions if at.topic == topic and at.offset > 0}
 
 
 def offsets_now(admin: AdminClient, wanted: list[Position], last: str) -> dict[Position, range]:
     """What each topic holds. One topic's ends are asked last: whatever follows from it then lies below."""
     begins = offsets(admin, wanted, EARLIEST)
-    ends = offsets(admin, [at for at in wanted if at[0] != last], LATEST)
-    ends |= offsets(admin, [at for at in wanted if at[0] == last], LATEST)
+    ends = offsets(admin, wanted, LATEST) | offsets(admin, [at for at in wanted if at[0] == last], LATEST)
     return {at: range(begins[at], ends[at]) for at in wanted}
 
 
@@ -54,7 +49,7 @@ def starting_offsets(wanted: Iterable[Position], landed: Mapping[Position, range
     """Spark's JSON for: go on behind what has landed, partition by partition, and else at the beginning."""
     offsets: dict[str, dict[int, int]] = {}
     for at in wanted:
-        offsets.setdefault(at[0], {})[at[1]] = landed[at].stop if at in landed else FROM_THE_BEGINNING
+        offsets.setdefault(at[0], {})[at[1]] = landed[at].stop if at in landed else -2  # for Spark, the beginning
     return json.dumps(offsets)
 
 
@@ -72,4 +67,4 @@ def wait(deadline: float, behind: Callable[[], str]) -> None:
     while sentence := behind():
         if time.monotonic() > deadline:
             give_up(f"not settled: {sentence}")
-        time.sleep(POLL_SECONDS)
+        time.sleep(0.5)

@@ -23,6 +23,7 @@ from spark.settings import Settings
 ORDERS = "order.events"
 
 Frames = dict[str, DataFrame]
+Ranges = dict[positions.Position, range]
 Result = dict[str, Any]
 
 
@@ -66,9 +67,7 @@ def read_settled(spark: SparkSession, settings: Settings, ledger: str | None, de
     return held, {moment.slot: moment.lsn for moment in (fulfillment, audit)}
 
 
-def settle_landing(
-    spark: SparkSession, settings: Settings, there: dict[positions.Position, range], land: bool, deadline: float
-) -> Frames:
+def settle_landing(spark: SparkSession, settings: Settings, there: Ranges, land: bool, deadline: float) -> Frames:
     """Land, or wait for the one who does; then what has landed, and the offsets that must have."""
     landed_here = False
     if land:
@@ -92,10 +91,9 @@ def keep(spark: SparkSession, root: str, judged: DataFrame, result: Result) -> N
     """One row for each outcome, one for the run, and the page for people."""
     outcomes = judged.selectExpr(f"'{result['run_id']}' as run_id", "hop", "id", "outcome", "detail")
     outcomes.write.format("delta").mode("append").save(f"{root}/outcome")
-    texts = [json.dumps(result[name]) for name in ("positions", "hops")]
-    told = (result["run_id"], result["ok"], result["verdict"], *texts)
-    one = spark.createDataFrame([told], "run_id string, ok boolean, verdict string, positions string, hops string")
-    one.write.format("delta").mode("append").save(f"{root}/run")
+    one = {name: result[name] for name in ("run_id", "ok", "verdict")}
+    one |= {name: json.dumps(result[name]) for name in ("positions", "hops")}
+    spark.createDataFrame([one]).write.format("delta").mode("append").save(f"{root}/run")
     result["report"] = f"{root}/report/{result['run_id']}.html"
     files, path = locate(spark, result["report"])
     files.setWriteChecksum(False)
