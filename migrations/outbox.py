@@ -16,8 +16,7 @@ def create_outbox(aggregate_types: str, writer: str) -> str:
                            check (octet_length(payload::text) <= 262144),  -- well below the producer's limit
             traceparent    text not null,
             specversion    text not null default '1.0',
-            occurred_at    timestamptz not null default now()
-        );
+            occurred_at    timestamptz not null default now());
 
         -- One row that the connector updates, so that its slot moves while the outbox is quiet.
         create table heartbeat (
@@ -29,8 +28,7 @@ def create_outbox(aggregate_types: str, writer: str) -> str:
 
         grant select, insert on outbox to {writer};
         grant select on outbox to reconciler;
-        grant select, update on heartbeat to cdc;
-    """
+        grant select, update on heartbeat to cdc;"""
 
 
 DROP_OUTBOX = "drop publication outbox; drop table heartbeat, outbox"

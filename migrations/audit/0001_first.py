@@ -22,8 +22,7 @@ TABLES = """
     );
 
     grant select, insert on audit_entry to audit;
-    grant select on audit_entry to reconciler;
-"""
+    grant select on audit_entry to reconciler;"""
 
 
 def upgrade() -> None:

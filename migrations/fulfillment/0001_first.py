@@ -18,8 +18,7 @@ TABLES = """
         audited_at   timestamptz,   -- null: a redelivery must POST again
         audit_error  text,          -- the audit receiver refused the entry for good
         handled_at   timestamptz not null default now(), -- for retention
-        primary key (subscriber, message_id)
-    );
+        primary key (subscriber, message_id));
 
     -- Rows come in the order of their age: an index of a few pages is enough to find the oldest.
     create index tracking_handled_at on tracking using brin (handled_at) with (pages_per_range = 16);
@@ -32,16 +31,14 @@ TABLES = """
         customer_id    text not null,
         placed_at      timestamptz not null,
         lines          json not null,
-        total          numeric not null
-    );
+        total          numeric not null);
 
     -- A record that is no order; its bytes are in the outbox.
     create table dead_letter (
         topic text not null, partition integer not null, "offset" bigint not null,
         kind   text not null check (kind in ('invalid', 'conflict', 'too_large')),
         reason text not null,
-        primary key (topic, partition, "offset")
-    );
+        primary key (topic, partition, "offset"));
 
     -- Who fulfilled an order. VOLATILE on purpose: it looks with a snapshot of its own, so it also sees
     -- what another worker committed while the calling statement waited for it.
@@ -51,8 +48,7 @@ TABLES = """
     grant select, insert on tracking, fulfillment, dead_letter to app;
     grant update (audited_at, audit_error) on tracking to app;
     grant select on tracking, fulfillment, dead_letter to reconciler;
-    grant select, delete, update (handled_at) on tracking to purger; -- update: to lock the rows that it deletes
-"""
+    grant select, delete, update (handled_at) on tracking to purger; -- update: to lock the rows that it deletes"""
 
 
 def upgrade() -> None:

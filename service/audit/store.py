@@ -26,8 +26,7 @@ RECORD = text("""
                concat('00-', digits, '-', left(digits, 16), '-00'), answer
         from item join entry using (idempotency_key) order by ordinality
     )
-    select idempotency_key from entry
-""")
+    select idempotency_key from entry""")
 
 RECORDED = text("select idempotency_key, answer from audit_entry where idempotency_key = any(:keys)")
 
