@@ -16,7 +16,7 @@ from ops.produce import TOPIC
 from ops.settings import ROOT
 from ops.stack.supervisor import StackError
 from service.database import connect_to, sorted_errors
-from service.dedup import chosen
+from service.dedup import choose
 from service.outage import OutageError, RefusedError
 
 BUDGET = ROOT / "pyproject.toml"
@@ -26,7 +26,7 @@ SECONDS = 60.0  # the longest for one batch; the broker has ten
 def forget(env: Mapping[str, str], name: str, age: float, batch: int, note: Callable[[str], object]) -> dict[str, Any]:
     """Delete what was handled longer ago than this, and return what was done."""
     try:
-        statement = getattr(chosen(name), "FORGET", "")
+        statement = getattr(choose(name), "FORGET", "")
     except SystemExit as unknown:
         raise StackError(str(unknown)) from None
     if not statement:

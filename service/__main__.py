@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from service.consumer import OrderConsumer
 from service.database import connect_to
-from service.dedup import choose
+from service.dedup import DedupStore, choose
 from service.handler import Steps, handle
 from service.health import serve_health
 from service.logs import configure_logs
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
     """The real steps of a batch, each with the patience to wait out an outage."""
     around = Patience(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds).around
-    store = choose(settings.dedup_store, partial(write, engine, settings.subscriber))
+    store: DedupStore = choose(settings.dedup_store).store(partial(write, engine, settings.subscriber))
     with suppress(OutageError):  # an empty batch: tables that are not there are missed here and now
         store.claim([])
     return Steps(

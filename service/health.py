@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from service.consumer import OrderConsumer
 from service.database import is_reachable
-from service.dedup import chosen
+from service.dedup import choose
 from service.settings import Settings
 
 Page = Callable[[Engine, str], tuple[int, str] | None]  # what else the dedup store has to show, by its path
@@ -18,7 +18,7 @@ Page = Callable[[Engine, str], tuple[int, str] | None]  # what else the dedup st
 
 def serve_health(settings: Settings, engine: Engine, consumer: OrderConsumer) -> None:
     """Answer until the process ends; a taken port is an error here and now."""
-    page: Page = getattr(chosen(settings.dedup_store), "page", lambda *_: None)
+    page: Page = getattr(choose(settings.dedup_store), "page", lambda *_: None)
     patience = {"/livez": settings.max_poll_interval_ms / 1000, "/readyz": settings.poll_recent_seconds}
 
     def answer(path: str) -> tuple[int, str]:

@@ -59,41 +59,37 @@ WRITE = """
     )
     select item.message_id, decided.message_id is not null as first
     from item left join decided using (message_id)
-    where item.is_message and decided.fulfilled_by is distinct from item.message_id
-"""
+    where item.is_message and decided.fulfilled_by is distinct from item.message_id"""
 
 # The statement above cannot see what the worker that it waited for has committed; this one can. A store that keeps
 # no row for each message has left the outbox's: its event id follows from the message id.
 KNOWN = text("""
-    select m.message_id, coalesce(encode(t.value_sha256, 'hex'), m.value_sha256), f.message_id is not null,
+    select item.message_id, encode(coalesce(t.value_sha256, item.value_sha256), 'hex'), f.message_id is not null,
            t.audited_at is not null or t.audit_error is not null as audited, false as first
-    from json_to_recordset(cast(:asked as json)) as m (message_id text, value_sha256 text, order_id text, event_id uuid)
-    left join tracking t on t.subscriber = :subscriber and t.message_id = m.message_id
-    left join fulfillment f on f.order_id = m.order_id and f.message_id = m.message_id
-    left join outbox o on o.event_id = m.event_id
-    where t.message_id is not null or o.event_id is not null
-""")
+    from json_to_recordset(cast(:items as json)) as item (
+        message_id text, value_sha256 bytea, order_id text, event_id uuid)
+    left join tracking t on t.subscriber = :subscriber and t.message_id = item.message_id
+    left join fulfillment f on f.order_id = item.order_id and f.message_id = item.message_id
+    left join outbox o on o.event_id = item.event_id
+    where t.message_id is not null or o.event_id is not null""")
 
 # Once the receiver has answered, a redelivery need not ask it again.
 MARK = text("""
     update tracking t set audited_at = case when a.error is null then now() end, audit_error = a.error
     from json_each_text(cast(:answers as json)) as a (message_id, error)
-    where t.subscriber = :subscriber and t.message_id = a.message_id
-""")
+    where t.subscriber = :subscriber and t.message_id = a.message_id""")
 
 
 def write(engine: Engine, subscriber: str, fresh: str, items: Sequence[Item], **given: Any) -> dict[str, Handled]:
     """Write what is fresh, and return what is now known of every message of the batch."""
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
-    known = {key: Handled(m.value_sha256, fulfilled=True, audited=False, first=True) for key, m in messages.items()}
     with sorted_errors(), engine.connect() as connection:
         asked = {"subscriber": subscriber, "items": rows(items), **given}
-        others = connection.execute(statement(fresh), asked).all()
-        known |= {key: known[key]._replace(fulfilled=False) for key, _ in others}
-        if before := [messages[key] for key, first in others if not first]:
-            asked = {"subscriber": subscriber, "asked": to_json([identity(m) for m in before]).decode()}
-            for message in before:
-                del known[message.message_id]
+        others = {row.message_id: row.first for row in connection.execute(statement(fresh), asked)}
+        firsts = {key: message.value_sha256 for key, message in messages.items() if others.get(key, True)}
+        known = {key: Handled(sha256, key not in others, audited=False, first=True) for key, sha256 in firsts.items()}
+        if before := [message for key, message in messages.items() if key not in firsts]:
+            asked = {"subscriber": subscriber, "items": rows(before)}
             known |= {key: Handled(*found) for key, *found in connection.execute(KNOWN, asked)}
     return known
 
@@ -127,9 +123,3 @@ def row(n: int, item: Item) -> dict[str, Any]:
     ids = {"event_id": event_id, "traceparent": traceparent(item.traceparent, event_id)}
     ids["fulfillment_id"] = derive("fulfillment", message_id)
     return {"n": n, "is_message": True, **place, "sequence": item.sequence, **item.order, **known, **ids}
-
-
-def identity(message: Message) -> dict[str, str]:
-    """What tells a message from every other."""
-    ids = {"message_id": message.message_id, "order_id": message.order["order_id"]}
-    return ids | {"value_sha256": message.value_sha256, "event_id": derive("event", message.message_id)}

@@ -5,12 +5,12 @@ import sys
 
 from ops.settings import ROOT
 from ops.stack.stack import Stack
-from service.dedup import chosen
+from service.dedup import choose
 
 STORES = sorted(file.stem for file in (ROOT / "service" / "dedup").glob("[a-z]*.py"))
-SQL = [name for name in STORES if hasattr(chosen(name), "FRESH")]  # their claim is part of the business statement
-OWN_TABLES = [name for name in SQL if hasattr(chosen(name), "TABLES")]
-RETAINED = [name for name in SQL if hasattr(chosen(name), "FORGET")]
+SQL = [name for name in STORES if hasattr(choose(name), "FRESH")]  # their claim is part of the business statement
+OWN_TABLES = [name for name in SQL if hasattr(choose(name), "TABLES")]
+RETAINED = [name for name in SQL if hasattr(choose(name), "FORGET")]
 
 
 def apply_tables(stack: Stack, name: str) -> None:

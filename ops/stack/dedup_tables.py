@@ -6,7 +6,7 @@ import sys
 from migrations.settings import Settings as Migrations
 from ops.settings import Settings
 from ops.stack.jars import Run
-from service.dedup import chosen
+from service.dedup import choose
 
 DEFAULT = "tracking"  # whose table is one of the migrations
 
@@ -20,7 +20,7 @@ def prepare(settings: Settings, run: Run) -> None:
 def main() -> None:
     """Apply the tables, as often as you like; a store without any has none to apply."""
     server, name = Migrations(), os.environ.get("DEDUP_STORE", DEFAULT)
-    tables = getattr(chosen(name), "TABLES", "")
+    tables = getattr(choose(name), "TABLES", "")
     if tables:
         with server.connect(server.databases()["fulfillment"]) as admin:
             admin.execute(f"set role owner; {tables}".encode())

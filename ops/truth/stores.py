@@ -40,7 +40,7 @@ def in_postgres(name: str, table: str, title: str, choose_it: str) -> Store:
     return Store(
         title,
         choose_it,
-        make=lambda _place, _subscriber, _worker, write: choose(name, write),
+        make=lambda _place, _subscriber, _worker, write: choose(name).store(write),
         lose=partial(empty, table),
         forget=partial(forget, forgets) if forgets else lambda _place, _subscriber: None,
         size=partial(table_size, table),

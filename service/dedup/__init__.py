@@ -53,15 +53,9 @@ class InTransaction:
         """Nothing is left to do."""
 
 
-def chosen(name: str) -> ModuleType:
+def choose(name: str) -> ModuleType:
     """The file of this name; all but tracking can be deleted."""
     there = sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py"))
     if name not in there:
         raise SystemExit(f"DEDUP_STORE={name}: there is no such store, only {', '.join(there)}")
     return import_module(f"service.dedup.{name}")
-
-
-def choose(name: str, write: Write) -> DedupStore:
-    """The store of this name; its tables must be there."""
-    store: DedupStore = chosen(name).store(write)
-    return store

@@ -157,7 +157,7 @@ def test_service_and_spark_agree_on_random_numbers(
     apply_tables(spoiled, "watermark")
     env, topic = spoiled.env(), batches[0][0].topic
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
-    store = choose("watermark", partial(write, engine, topic))
+    store = choose("watermark").store(partial(write, engine, topic))
     steps = Steps(store.claim, lambda _: {}, lambda _: None, lambda _: None, store.settle)
     for batch in batches:
         handle(batch, steps._replace(read=partial(read, needs_sequence=True)))

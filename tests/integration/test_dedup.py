@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from ops.stack.stack import Stack
 from service.database import connect_to
-from service.dedup import choose, chosen
+from service.dedup import choose
 from service.handler import waves
 from service.write import write
 from tests.builders import record, value
@@ -31,7 +31,7 @@ def engine(spoiled: Stack) -> Iterator[Engine]:
 
 def drop_tables(name: str) -> None:
     """Take a store's own tables and functions away."""
-    found = re.findall(r"create (?:or replace )?(table|function) (?:if not exists )?(\w+)", chosen(name).TABLES)
+    found = re.findall(r"create (?:or replace )?(table|function) (?:if not exists )?(\w+)", choose(name).TABLES)
     with connect(role="postgres") as admin:
         for kind, made in found:
             admin.execute(f"drop {kind} if exists {made}".encode())
@@ -56,7 +56,7 @@ def test_the_tables_of_a_store_are_made_once_and_belong_to_owner(spoiled: Stack,
     """Applied twice they are the same, with their rows; the service writes to them and owns nothing."""
     drop_tables(name)
     apply_tables(spoiled, name)
-    [table] = re.findall(r"create table if not exists (\w+)", chosen(name).TABLES)
+    [table] = re.findall(r"create table if not exists (\w+)", choose(name).TABLES)
     made = "select oid from pg_class where relname = %s and relowner = 'owner'::regrole"
     [before] = query(made, table, role="postgres")
     apply_tables(spoiled, name)
@@ -81,7 +81,7 @@ def test_each_subscriber_claims_the_same_message_once(engine: Engine, spoiled: S
     message_id, topic = fresh("m"), fresh("topic")
     message = record(message_id, value(fresh("o")), [("sequence", b"7")], topic)
     [wave] = waves([message])
-    one, two = (choose(name, partial(write, engine, fresh("subscriber"))) for _ in range(2))
+    one, two = (choose(name).store(partial(write, engine, fresh("subscriber"))) for _ in range(2))
     firsts = [store.claim(wave)[message_id].first for store in (one, two, one, two, one, two)]
     assert firsts == [True, True, False, False, False, False]
     tables = counts([message_id])

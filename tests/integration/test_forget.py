@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from ops.forget import batches, forget
 from ops.stack.stack import Stack
 from service.database import connect_to
-from service.dedup import DedupStore, choose, chosen
+from service.dedup import DedupStore, choose
 from service.handler import waves
 from service.outage import OutageError
 from service.write import write
@@ -45,7 +45,7 @@ class Shelf(NamedTuple):
 
     def age(self, ids: list[str]) -> None:
         """Make it twenty days since they were handled."""
-        table, key, clock = (*self.table, re.findall(r"(\w+_at) < :before", chosen(self.name).FORGET)[0])
+        table, key, clock = (*self.table, re.findall(r"(\w+_at) < :before", choose(self.name).FORGET)[0])
         old = f"update {table} set {clock} = now() - interval '20 days' where subscriber = %s and {key} = any(%s)"
         with connect(role="postgres") as admin:
             admin.execute(old.encode(), [self.subscriber, ids])
@@ -53,7 +53,7 @@ class Shelf(NamedTuple):
     @property
     def table(self) -> tuple[str, str]:
         """Where it keeps what it knows, and by which key."""
-        found = re.findall(r"select ctid from (\w+)", chosen(self.name).FORGET)[0]
+        found = re.findall(r"select ctid from (\w+)", choose(self.name).FORGET)[0]
         return found, "order_id" if self.name in OWN_TABLES else "message_id"
 
     def forget(self, batch: int = 7) -> int:
@@ -70,7 +70,7 @@ def shelf(request: pytest.FixtureRequest, spoiled: Stack) -> Iterator[Shelf]:
     subscriber = fresh("subscriber")
     env = spoiled.env() | {"SUBSCRIBER": subscriber}
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5, "-c lock_timeout=200")
-    store = choose(request.param, partial(write, engine, subscriber))
+    store = choose(request.param).store(partial(write, engine, subscriber))
     yield Shelf(request.param, engine, store, subscriber, env)
     engine.dispose()
 
@@ -129,7 +129,7 @@ def test_control_without_skip_locked_it_waits_for_the_row(shelf: Shelf, monkeypa
     with connect(role="postgres") as holder, holder.transaction():
         holder.execute(f"select from {table} where {key} = %s for update".encode(), [old[2]])
         with pytest.raises(OutageError, match="55P03"):
-            list(batches(engine, chosen(shelf.name).FORGET.replace("skip locked", ""), given))
+            list(batches(engine, choose(shelf.name).FORGET.replace("skip locked", ""), given))
     engine.dispose()
 
 

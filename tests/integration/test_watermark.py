@@ -49,7 +49,7 @@ def place(spoiled: Stack) -> Iterator[Place]:
     apply_tables(spoiled, "watermark")
     env, subscriber = spoiled.env(), fresh("subscriber")
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
-    yield Place(engine, choose("watermark", partial(write, engine, subscriber)), subscriber, fresh("topic"))
+    yield Place(engine, choose("watermark").store(partial(write, engine, subscriber)), subscriber, fresh("topic"))
     engine.dispose()
 
 

@@ -60,11 +60,6 @@ def test_the_core_is_read_in_one_sitting() -> None:
     assert sum(sizes.values()) < LIMIT, f"{sum(sizes.values())} lines of code; the largest: {largest}"
 
 
-def test_every_extra_is_there() -> None:
-    """A pattern that matches no file would hide that one has moved."""
-    assert [pattern for pattern in EXTRAS if not any(fnmatch(name, pattern) for name in files())] == []
-
-
 def test_there_is_no_other_code() -> None:
     """SQL stands in the Python that runs it: no file of the core escapes the count."""
     assert [file for folder in CORE for file in (ROOT / folder).rglob("*.sql")] == []

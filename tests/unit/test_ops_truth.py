@@ -78,4 +78,4 @@ def test_an_unknown_name_is_told_before_anything_is_started(
 def test_an_unknown_store_ends_the_service_with_a_sentence() -> None:
     """DEDUP_STORE is named, and so is what there is."""
     with pytest.raises(SystemExit, match=r"DEDUP_STORE=lookup: there is no such store, only .*tracking"):
-        choose("lookup", partial(write, NO_ENGINE, "nobody", Moments()))
+        choose("lookup").store(partial(write, NO_ENGINE, "nobody", Moments()))
