@@ -31,9 +31,12 @@ def an_age(text: str) -> float:
     from ops.check.budget.quantity import parse
 
     try:
-        return parse(text, "time", "s")
+        age = parse(text, "time", "s")
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+    if age > 100 * 365 * 86_400:
+        raise typer.BadParameter(f"{text!r} is longer ago than anything here")
+    return age
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """`pipeline forget`: what a dedup store keeps of messages that cannot come again is deleted, in small transactions."""
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,14 +11,14 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
-from ops.check.budget.intent import read
+from ops.check.budget.intent import amount
 from ops.check.budget.quantity import parse, told
 from ops.produce import TOPIC
 from ops.settings import ROOT
 from ops.stack.supervisor import StackError
 from service.database import connect_to, sorted_errors
 from service.dedup import choose
-from service.outage import OutageError, RefusedError
+from service.outage import OutageError
 
 BUDGET = ROOT / "pyproject.toml"
 SECONDS = 60.0  # the longest for one batch; the broker has ten
@@ -25,24 +26,17 @@ SECONDS = 60.0  # the longest for one batch; the broker has ten
 
 def forget(env: Mapping[str, str], name: str, age: float, batch: int, note: Callable[[str], object]) -> dict[str, Any]:
     """Delete what was handled longer ago than this, and return what was done."""
-    try:
-        statement = getattr(choose(name), "FORGET", "")
-    except SystemExit as unknown:
-        raise StackError(str(unknown)) from None
-    if not statement:
-        raise StackError(f"DEDUP_STORE={name} keeps nothing for each message: there is nothing to forget")
+    statement, done = statement_of(name), list[int]()
     url, file = env["DATABASE_URL"].replace("//app@", "//purger@"), Path(env["SECRETS_DIR"], "purger_password")
-    engine, done = connect_to(url, file, SECONDS), list[int]()
+    engine = connect_to(url, file, SECONDS)
     try:
         before = the_time(engine, age)
         given = {"subscriber": env.get("SUBSCRIBER", "fulfillment"), "before": before, "limit": batch}
         for gone in batches(engine, statement, given):
             done.append(gone)
             note(f"{sum(done):,} forgotten")
-    except (OutageError, RefusedError) as failure:
-        raise StackError(
-            f"{failure}: after {sum(done)} rows; start the stack (pipeline up), and forget again"
-        ) from None
+    except OutageError as outage:
+        raise StackError(f"{outage}; {sum(done):,} are forgotten, the next time goes on from there") from None
     except ProgrammingError as lacking:
         raise StackError(f"the database is not made for it: {str(lacking.orig).splitlines()[0]} (see README)") from None
     finally:
@@ -50,16 +44,33 @@ def forget(env: Mapping[str, str], name: str, age: float, batch: int, note: Call
     return {"store": name, "before": before.isoformat(), "forgotten": sum(done), "batches": len(done)}
 
 
+def statement_of(name: str) -> str:
+    """How this store forgets, so many rows at a time."""
+    try:
+        store = choose(name)
+    except SystemExit as unknown:
+        raise StackError(str(unknown)) from None
+    if not hasattr(store, "FORGET"):
+        raise StackError(f"DEDUP_STORE={name} keeps nothing for each message: there is nothing to forget")
+    return str(store.FORGET)
+
+
 def refuse_if_young(env: Mapping[str, str], age: float) -> None:
     """A message may come again as long as its topic keeps it, and then as long as a replay takes."""
     bootstrap, topic = env["KAFKA_BOOTSTRAP_SERVERS"], env.get("ORDER_TOPIC", TOPIC)
-    kept, replay = retention(bootstrap, topic), read(BUDGET)["longest_replay"]
+    kept, replay = retention(bootstrap, topic), longest_replay()
     if age < kept + replay:
         raise StackError(
             f"--older-than {told(age, 'time')} is too young: {topic} keeps a record for {told(kept, 'time')}, a replay "
             f"may take {told(replay, 'time')} more (longest_replay in {BUDGET.name}), and what is forgotten before it "
             f"comes again is handled again: give at least {told(kept + replay, 'time')}, or --risk-doubles"
         )
+
+
+def longest_replay() -> float:
+    """What the budget says, without the files that its other amounts are read from: the containers have not all."""
+    budget = tomllib.loads(BUDGET.read_text(encoding="utf-8"))["tool"]["pipeline"]["budget"]
+    return amount(BUDGET, "longest_replay", str(budget["longest_replay"]))
 
 
 def retention(bootstrap: str, topic: str) -> float:

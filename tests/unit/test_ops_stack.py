@@ -11,6 +11,7 @@ from ops.stack.broker import override
 from ops.stack.checks import disk_full, java_unfit, port_taken
 from ops.stack.files import is_whole, make_secrets
 from ops.stack.jars import jars_folder
+from ops.stack.part import service
 from ops.stack.state import Identity, State, read_state, write_state
 
 
@@ -123,6 +124,16 @@ def test_jars_are_kept_by_the_state_of_their_pom(tmp_path: Path) -> None:
     pom.write_text("two")
     assert one != jars_folder(tmp_path, pom)
     assert one.name.startswith("connect-")
+
+
+@pytest.mark.parametrize(("store", "made"), [("tracking", []), ("watermark", ["dedup-tables"])])
+def test_what_a_dedup_store_needs_is_made_before_the_service_starts(
+    tmp_path: Path, store: str, made: list[str]
+) -> None:
+    """For the default there is nothing to do, and nothing is run; for another store there is one step more."""
+    settings, ran = Settings(run_dir=tmp_path, dedup_store=store), list[str]()
+    service(settings, 1).prepare(lambda name, _: ran.append(name))
+    assert ran == made
 
 
 def test_no_password_stands_in_the_environment(tmp_path: Path) -> None:
