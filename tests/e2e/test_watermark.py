@@ -80,6 +80,7 @@ def by_key(found: list[tuple[str, int]]) -> dict[str, list[int]]:
 def test_the_data_set_is_the_one_that_is_known(sent: DataSet) -> None:
     """4,858 records on three partitions, 3,500 numbers; in no partition does a new number come below an older one."""
     assert (len(NUMBERS), len(set(NUMBERS)), sum(map(len, EXPECTED.values()))) == (4858, 3500, 3500)
+    assert len(set(sent.places)) == 4858
     assert {partition for partition, _ in sent.places} == {0, 1, 2}
     highest: dict[int, int] = defaultdict(int)
     seen = set()

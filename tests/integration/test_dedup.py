@@ -17,7 +17,8 @@ from service.handler import waves
 from service.write import write
 from tests.builders import record, value
 from tests.client import connect, counts, fresh, query
-from tests.stores import OWN_TABLES, SQL, apply_tables
+from tests.stores import OWN_TABLES, SQL, STORES, apply_tables
+from tests.unit.drift import read_compose
 
 
 @pytest.fixture
@@ -61,6 +62,20 @@ def test_the_tables_of_a_store_are_made_once_and_belong_to_owner(spoiled: Stack,
     [before] = query(made, table, role="postgres")
     apply_tables(spoiled, name)
     assert query(made, table, role="postgres") == [before]
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_the_containers_make_the_same_tables(spoiled: Stack, name: str) -> None:
+    """What compose.yaml runs before the service makes the tables of the chosen store, and needs none for others."""
+    tables = re.findall(r"create table if not exists (\w+)", getattr(chosen(name), "TABLES", ""))
+    if tables:
+        drop_tables(name)
+    _, *words = read_compose()["services"]["dedup-tables"]["command"]
+    env = spoiled.env() | {"DEDUP_STORE": name}
+    done = subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    made = query("select relname from pg_class where relname = any(%s)", tables, role="postgres")
+    assert [table for (table,) in made] == tables
 
 
 def test_a_store_that_is_not_there_is_told_with_those_that_are(spoiled: Stack) -> None:
