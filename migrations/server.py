@@ -9,11 +9,8 @@ from psycopg import Connection, errors, sql
 
 # owner owns every table and never logs in; cdc may read the log and nothing else; reconciler only reads; purger
 # deletes what was handled long ago.
-ROLES = {
-    "owner": "nologin",
-    "cdc": "login replication",
-    **dict.fromkeys(("app", "audit", "reconciler", "purger"), "login"),
-}
+LOGIN = dict.fromkeys(("app", "audit", "reconciler", "purger"), "login")
+ROLES = {"owner": "nologin", "cdc": "login replication", **LOGIN}
 MAY_ENTER = {"fulfillment": "app, cdc, reconciler, purger", "audit": "audit, cdc, reconciler"}
 
 
