@@ -22,10 +22,12 @@ class Settings(BaseSettings):
     kafka_controller_port: int = 19093
     connect_port: int = 18083
     audit_port: int = 18081
+    dynamodb_port: int = 18000
     service_port: int = 18080  # a second service process listens ten above, and so on
     services: int = Field(default=1, ge=1, le=3)  # more than three would wait: the topic has three partitions
     group_id: str = "fulfillment"
-    dedup_store: str = "tracking"  # what else it keeps in the database is made before the service starts
+    dedup_store: str = "tracking"  # the service's; dynamodb needs a part of its own
+    dynamodb: bool = False  # start that part in any case
     land: bool = False  # also keep landing going, as one more process
 
     run_dir: Path = Path(".run")
@@ -49,6 +51,11 @@ class Settings(BaseSettings):
         return self.run_dir / "secrets"
 
     @property
+    def with_dynamodb(self) -> bool:
+        """Whether DynamoDB Local is a part of the stack."""
+        return self.dynamodb or self.dedup_store == "dynamodb"
+
+    @property
     def data_dir(self) -> Path:
         """The data of PostgreSQL and Kafka."""
         return self.run_dir / "data"
@@ -60,7 +67,7 @@ class Settings(BaseSettings):
 
     def environment(self) -> dict[str, str]:
         """The names that every part, `.run/env` and the tests know; passwords only as files."""
-        names = self._addresses() | self._places()
+        names = self._addresses() | self._places() | (self._key_value() if self.with_dynamodb else {})
         return {name: os.environ.get(name, value) for name, value in names.items()} if self.attach else names
 
     def _addresses(self) -> dict[str, str]:
@@ -76,6 +83,11 @@ class Settings(BaseSettings):
             "SERVICE_URL": f"http://{HOST}:{self.service_port}",
             "GROUP_ID": self.group_id,
         }
+
+    def _key_value(self) -> dict[str, str]:
+        """Where DynamoDB Local answers; it takes any keys, but a client wants to have some, and never real ones."""
+        keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": "eu-central-1"}
+        return keys | {"DYNAMODB_URL": f"http://{HOST}:{self.dynamodb_port}"}
 
     def _places(self) -> dict[str, str]:
         """Where files lie."""

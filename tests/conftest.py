@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 import pytest
 from pyspark.sql import SparkSession
@@ -24,7 +25,7 @@ PORTS = int(os.environ.get("TEST_PORTS", "15500"))  # the first of two hundred p
 
 
 @contextmanager
-def running(name: str, ports: int) -> Iterator[Stack]:
+def running(name: str, ports: int, *, dynamodb: bool = False) -> Iterator[Stack]:
     """A stack in a folder and on ports of its own."""
     settings = Settings(
         run_dir=ROOT / ".run" / name,
@@ -35,6 +36,8 @@ def running(name: str, ports: int) -> Iterator[Stack]:
         connect_port=ports + 83,
         audit_port=ports + 81,
         service_port=ports + 10,
+        dynamodb=dynamodb,
+        dynamodb_port=ports + 80,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SESSION_TIMEOUT_MS", "6000")  # the broker's least: a killed worker is missed sooner
@@ -53,7 +56,7 @@ def clean_stack() -> Iterator[Stack]:
 @pytest.fixture(scope="session")
 def spoiled_stack() -> Iterator[Stack]:
     """The same once more, for controls and planted defects."""
-    with running("test-spoiled", PORTS + 100) as stack:
+    with running("test-spoiled", PORTS + 100, dynamodb=find_spec("service.dedup.dynamodb") is not None) as stack:
         yield stack
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import psutil
 
 from ops.settings import HOST, Settings
-from ops.stack.broker import POM
 from ops.stack.database import as_somebody
 from ops.stack.jars import jars_folder
-from ops.stack.part import Part
+from ops.stack.part import Part, poms
 from ops.stack.supervisor import StackError
 
 JAVA_NEEDED = 17  # Spark 4 runs on nothing older
@@ -32,8 +31,7 @@ def check(settings: Settings, missing: list[Part]) -> None:
 def machine(settings: Settings) -> Iterator[str]:
     """What the machine lacks."""
     yield from filter(None, [java_unfit(java_says()), disk_full(free_gib(settings.run_dir)), no_namespace()])
-    poms = [POM, POM.parent.parent / "spark" / "pom.xml"]
-    if not all(jars_folder(settings.jars, pom).exists() for pom in poms) and not shutil.which("mvn"):
+    if not all(jars_folder(settings.jars, pom).exists() for pom in poms(settings)) and not shutil.which("mvn"):
         yield "Maven fetches the jars, and there is no mvn on the PATH: install it (apt install maven)"
 
 

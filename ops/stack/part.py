@@ -9,8 +9,8 @@ from pathlib import Path
 
 import requests
 
-from ops.settings import HOST, Settings
-from ops.stack import broker, database, dedup_tables
+from ops.settings import HOST, ROOT, Settings
+from ops.stack import broker, database, dedup_tables, dynamodb
 from ops.stack.jars import Run
 
 
@@ -32,7 +32,14 @@ def parts(settings: Settings) -> list[Part]:
     """All of them, in the order in which they start."""
     services = [service(settings, number) for number in range(1, settings.services + 1)]
     landing = [land(settings)] if settings.land else []
-    return [postgres(settings), kafka(settings), connect(settings), audit(settings), *services, *landing]
+    beside = [key_value(settings)] if settings.with_dynamodb else []
+    return [postgres(settings), *beside, kafka(settings), connect(settings), audit(settings), *services, *landing]
+
+
+def poms(settings: Settings) -> dict[Path, dict[str, str]]:
+    """Whose jars they need; a profile of a pom has a folder of its own."""
+    beside: dict[Path, dict[str, str]] = {dynamodb.POM: {}} if settings.with_dynamodb else {}
+    return {broker.POM: broker.PLACES, ROOT / "spark" / "pom.xml": {}} | beside
 
 
 def postgres(settings: Settings) -> Part:
@@ -45,6 +52,18 @@ def postgres(settings: Settings) -> Part:
         prepare=partial(database.prepare, settings),
         then={"migrations": [sys.executable, "-m", "migrations", "upgrade"]},
         stop_signal=signal.SIGINT,
+    )
+
+
+def key_value(settings: Settings) -> Part:
+    """DynamoDB Local; then the table of the dedup store."""
+    return Part(
+        name="dynamodb",
+        argv=dynamodb.command(settings),
+        ports={"DYNAMODB_PORT": settings.dynamodb_port},
+        ready=partial(dynamodb.ready, settings),
+        prepare=partial(dynamodb.prepare, settings),
+        then={"dynamodb-table": [sys.executable, "-m", "service.dedup.dynamodb"]},
     )
 
 

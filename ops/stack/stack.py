@@ -13,12 +13,11 @@ from signal import Signals
 from dotenv import dotenv_values
 
 from ops.settings import ROOT, Settings
-from ops.stack.broker import PLACES, POM
 from ops.stack.checks import check
 from ops.stack.files import make_secrets
 from ops.stack.interrupts import undisturbed
 from ops.stack.jars import fetch_jars, jars_folder
-from ops.stack.part import Part, land, parts, service
+from ops.stack.part import Part, land, parts, poms, service
 from ops.stack.state import Identity, write_state
 from ops.stack.supervisor import Say, StackError, Supervisor, until
 
@@ -149,7 +148,7 @@ class Stack:
         """Look whether it can work at all, then make what every part needs."""
         check(self.settings, missing)
         make_secrets(self.settings)
-        for pom, places in ((POM, PLACES), (ROOT / "spark" / "pom.xml", {})):
+        for pom, places in poms(self.settings).items():
             if not jars_folder(self.settings.jars, pom).exists():
                 with self.step(f"fetch the jars of {pom.relative_to(ROOT)}, this once"):
                     fetch_jars(self.run, self.settings.jars, pom, places)
