@@ -54,14 +54,13 @@ class Settings(BaseSettings):
     def _a_batch_fits_between_two_polls(self) -> Self:
         """With as much again for a batch that is halved; otherwise the group would give our partitions away."""
         if self.max_poll_interval_ms < 2000 * self.worst_batch_seconds:
-            worst = f"BATCH_WINDOW_MS={self.batch_window_ms} + 6 x DATABASE_TIMEOUT_SECONDS={self.database_timeout_seconds:g}"
-            worst += (
-                f" + 2 x AUDIT_TIMEOUT_SECONDS={self.audit_timeout_seconds:g} + {OFFSET_COMMIT_SECONDS} s for offsets"
+            seconds = (self.database_timeout_seconds, self.audit_timeout_seconds, OFFSET_COMMIT_SECONDS)
+            parts = "6 x DATABASE_TIMEOUT_SECONDS={:g} + 2 x AUDIT_TIMEOUT_SECONDS={:g} + {} s to commit offsets"
+            worst = f"BATCH_WINDOW_MS={self.batch_window_ms} + {parts.format(*seconds)}"
+            twice = f"is less than {2000 * self.worst_batch_seconds:.0f}, twice the slowest batch ({worst})"
+            raise ValueError(
+                f"MAX_POLL_INTERVAL_MS={self.max_poll_interval_ms} {twice}. Raise the first, or lower a timeout"
             )
-            least = (
-                f"MAX_POLL_INTERVAL_MS={self.max_poll_interval_ms} is less than {2000 * self.worst_batch_seconds:.0f}"
-            )
-            raise ValueError(f"{least}, twice the slowest batch: {worst}. Raise the first, or lower a timeout")
         return self
 
     def kafka(self) -> dict[str, str | int | bool]:

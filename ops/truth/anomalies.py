@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ops.truth.effect import Moments
+from ops.truth.rebalance import redeliver
 from ops.truth.trial import Trial, crash
 
 
@@ -12,6 +13,7 @@ class Anomaly(NamedTuple):
 
     title: str
     happen: Callable[[Trial], None]
+    takes_time: bool = False  # most of it is waiting
 
 
 def repeated(trial: Trial) -> None:
@@ -52,6 +54,15 @@ def slow_worker(trial: Trial) -> None:
     """A worker is so slow that another takes its message and finishes; then the slow one goes on."""
     records = [trial.record("m-1", 1)]
     trial.handle(records, Moments(before=trial.beside(records, until_done=True)))
+
+
+def rebalance(trial: Trial) -> None:
+    """On the real broker: a worker misses its poll over its work, and its record goes to another, who is faster."""
+    redeliver(
+        trial.place.bootstrap_servers,
+        trial.record("m-1", 1),
+        lambda records, slow: trial.handle(records, Moments(before=slow)),
+    )
 
 
 def disorder(trial: Trial) -> None:
@@ -114,6 +125,7 @@ ANOMALIES: dict[str, Anomaly] = {
     "repeated": Anomaly("the same message three times in a row", repeated),
     "repeated_in_a_batch": Anomaly("the same message three times in one batch", repeated_in_a_batch),
     "two_workers": Anomaly("two workers at the same moment", two_workers),
+    "rebalance": Anomaly("redelivery after a forced rebalance", rebalance, takes_time=True),
     "crash_after_effect": Anomaly("crash after the effect, before the dedup write", crash_after_effect),
     "crash_before_effect": Anomaly("crash after the dedup write, before the effect", crash_before_effect),
     "slow_worker": Anomaly("a lease expires while its worker works on", slow_worker),

@@ -1,6 +1,7 @@
 """`pipeline truth-table`: every anomaly on every dedup store, what each store costs, and a page of both."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,8 +12,9 @@ from ops.settings import Settings
 from ops.stack.supervisor import StackError
 from ops.truth import cost, page
 from ops.truth.anomalies import ANOMALIES
+from ops.truth.columns import STORES
 from ops.truth.place import place as own_place
-from ops.truth.stores import STORES, Place
+from ops.truth.stores import Place
 from ops.truth.trial import Trial
 
 
@@ -42,13 +44,19 @@ def truth_table(  # noqa: PLR0913, PLR0917 - one for each option
         about, cells = describe(stack.env()), list[Cell]()
         for law in laws:
             with step(ANOMALIES[law].title):
-                cells += [run(place, name, law) for name in chosen]
+                cells += run_all(place, chosen, law)
         costs = cost.measure(place, chosen, rounds, step) if rounds else {}
     document = {"machine": about, "rounds": rounds, "cells": [cell._asdict() for cell in cells]}
     document["costs"] = [{"store": name, **found._asdict()} for name, found in costs.items() if name in chosen]
     if output:
         page.write(document, output)
     return document
+
+
+def run_all(place: Place, names: Sequence[str], law: str) -> list[Cell]:
+    """A row: what takes its time happens to all stores at once."""
+    with ThreadPoolExecutor(len(names) if ANOMALIES[law].takes_time else 1) as workers:
+        return list(workers.map(lambda name: run(place, name, law), names))
 
 
 def run(place: Place, name: str, law: str) -> Cell:

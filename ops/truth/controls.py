@@ -17,7 +17,15 @@ TABLES = """
     grant select, insert, delete on truth.seen to app;
 """
 # What takes a memory: repeats, and whatever else makes a message come again.
-FORGETFUL = {"repeated", "repeated_in_a_batch", "two_workers", "crash_after_effect", "slow_worker", "more_partitions"}
+FORGETFUL = {
+    "repeated",
+    "repeated_in_a_batch",
+    "two_workers",
+    "rebalance",
+    "crash_after_effect",
+    "slow_worker",
+    "more_partitions",
+}
 FORGETFUL |= {"store_lost", "retention", "another_value", "two_subscribers"}
 SEE = text("""
     insert into truth.seen select :subscriber, unnest(cast(:message_ids as text[]))

@@ -9,13 +9,14 @@ from typing import NamedTuple
 from ops.bench.numbers import compare
 from ops.bench.place import BATCH, batches
 from ops.stack.stack import Step
+from ops.truth.columns import STORES
 from ops.truth.effect import Moments, write
-from ops.truth.stores import STORES, Place, Store
+from ops.truth.stores import Place, Store
 from service.dedup import DedupStore
 from service.handler import waves
 from service.record import Item, read
 
-ORDERS = 4 * BATCH  # in each round
+ORDERS = 2 * BATCH  # in each round
 NUMBERS = itertools.count(1)
 DEFAULT = "tracking"
 

@@ -9,7 +9,7 @@ from jinja2 import Environment, StrictUndefined
 
 from ops.bench.numbers import short
 from ops.truth.anomalies import ANOMALIES
-from ops.truth.stores import STORES
+from ops.truth.columns import STORES
 
 Row = dict[str, Any]
 COSTS = {"requests": "requests for 500 messages", "bytes": "bytes kept for a message", "speed": "speed, default = 1"}
@@ -31,7 +31,7 @@ def price(kind: str, value: Any) -> str:
     """A cost as people read it."""
     if kind == "requests":
         return " + ".join(f"{count:,} {server}" for server, count in value.items())
-    return short(value) if kind == "bytes" else f"{value:.2f}"
+    return short(value) if kind == "bytes" else f"{value:.2g}"
 
 
 def lines(document: Row) -> Iterator[str]:

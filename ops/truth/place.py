@@ -1,5 +1,6 @@
 """Where the truth table is made: a stack of its own, every store's tables, and a count of the requests."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +12,12 @@ from ops.bench.place import administer
 from ops.check.prove.place import free_ports
 from ops.settings import Settings
 from ops.stack.stack import Stack, Step
-from ops.truth.stores import Place, prepare
+from ops.truth.columns import is_there, prepare
+from ops.truth.stores import Place
 from service.database import connect_to
 
-PARTS = ("postgres", "kafka")
+PARTS = ("postgres", "dynamodb", "kafka")
+ENVIRONMENT = ("DYNAMODB_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION")  # boto3 looks there
 STATEMENT_SECONDS = 20  # a worker may wait that long for another
 
 
@@ -24,6 +27,7 @@ def place(settings: Settings, step: Step) -> Iterator[tuple[Stack, Place]]:
     with free_ports() as ports:
         given = {name: number for name, number in ports.items() if name in Settings.model_fields}
     own = {"run_dir": settings.run_dir / "truth", "jars_dir": settings.jars, "attach": False, **given}
+    own |= {"dynamodb": is_there("dynamodb"), "dynamodb_port": ports["for_the_proxy"]}
     stack = Stack(settings.model_copy(update=own), step)
     stack.parts = {name: part for name, part in stack.parts.items() if name in PARTS}
     stack.claim()  # stops what a killed run has left over
@@ -39,6 +43,7 @@ def place(settings: Settings, step: Step) -> Iterator[tuple[Stack, Place]]:
 def in_stack(stack: Stack) -> Iterator[Place]:
     """The stores in the databases of a stack that runs."""
     env = stack.env()
+    os.environ.update({name: env[name] for name in ENVIRONMENT if name in env})
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), STATEMENT_SECONDS)
     with administer(env, "DATABASE_URL") as admin:
         found = Place(engine, admin, env["KAFKA_BOOTSTRAP_SERVERS"], Counter())

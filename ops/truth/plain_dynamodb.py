@@ -5,13 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from service.dedup import Handled, Law, Write
+from service.dedup import Handled, Write
 from service.record import Item, Message
 
 SOME = "fresh as (select message_id from item where message_id = any(:message_ids))"
 # Between the look and the put lies the work: who comes meanwhile, and who comes after a crash, works once more.
-BREAKS: frozenset[Law] = frozenset(
-    {"two_workers", "slow_worker", "crash_after_effect", "store_lost", "retention", "another_value"}
+BREAKS = frozenset(
+    {"two_workers", "rebalance", "slow_worker", "crash_after_effect", "store_lost", "retention", "another_value"}
 )
 
 
@@ -33,7 +33,7 @@ class Plain:
     subscriber: str
     again: bool = False
     work: Callable[[], None] = go_on
-    breaks: frozenset[Law] = BREAKS
+    breaks: frozenset[str] = BREAKS
     needs_sequence: bool = False
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:

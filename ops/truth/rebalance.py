@@ -7,14 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from ops.produce import connect
-from service.consumer import LOST, received
+from service.consumer import received
 from service.record import Record
 
+LOST = {KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID}  # said to who is no member any more
 SECONDS = 60  # each wait ends by then: the rebalance takes the poll interval, and a thief waits for a lease
 CONSUMER = {
     "auto.offset.reset": "earliest",

@@ -16,7 +16,7 @@ from pydantic import Field
 from pydantic_core import to_json
 from pydantic_settings import BaseSettings
 
-from service.dedup import DedupStore, Handled, Law, Write
+from service.dedup import DedupStore, Handled, Write
 from service.outage import OutageError
 from service.record import Item, Message
 
@@ -37,6 +37,7 @@ TABLES = """
     );
     create index if not exists fence_touched_at on fence using brin (touched_at) with (pages_per_range = 16);
     grant select, insert, update on fence to app;
+    grant select, delete, update (touched_at) on fence to purger; -- update: to lock what it deletes
 """
 
 # Insert first, as in tracking; only what was stolen finds a row, and then the highest token wins, once. A thief
@@ -62,7 +63,7 @@ FORGET = """
 
 Part = TypeVar("Part")
 AT_ONCE = 100  # items that one request may read, or write as one transaction, at twice the units of single writes
-BREAKS: frozenset[Law] = frozenset({"retention"})  # of both: what one of the two has lost, the other still knows
+BREAKS = frozenset({"retention"})  # of both: what one of the two has lost, the other still knows
 UNMOVED = "attribute_not_exists(id) or (fencing_token = :seen and done = :no)"  # nobody has been there since we looked
 WAY_OUT = {
     "ResourceNotFoundException": "there is no table DYNAMODB_TABLE; `python -m service.dedup.dynamodb` makes it",
@@ -93,7 +94,7 @@ class Leases:
     elapsed: Callable[[], float] = time.monotonic
     clock: Callable[[], float] = time.time  # only for when DynamoDB may forget
     fresh: str = FRESH
-    breaks: frozenset[Law] = BREAKS
+    breaks: frozenset[str] = BREAKS
     needs_sequence: bool = False
     seen: dict[str, tuple[int, float]] = field(default_factory=dict)  # somebody's token, and since when it stands
     held: dict[str, tuple[int, str]] = field(default_factory=dict)  # our token, and the hash of what was handled

@@ -67,7 +67,7 @@ def test_the_tables_of_a_store_are_made_once_and_belong_to_owner(spoiled: Stack,
 @pytest.mark.parametrize("name", STORES)
 def test_the_containers_make_the_same_tables(spoiled: Stack, name: str) -> None:
     """What compose.yaml runs before the service makes the tables of the chosen store, and needs none for others."""
-    tables = re.findall(r"create table if not exists (\w+)", getattr(chosen(name), "TABLES", ""))
+    tables = re.findall(r"create table if not exists (\w+)", getattr(choose(name), "TABLES", ""))
     if tables:
         drop_tables(name)
     _, *words = read_compose()["services"]["dedup-tables"]["command"]

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from ops.stack.stack import Stack
+from ops.truth.columns import STORES
 from ops.truth.effect import Moments, effects
 from ops.truth.place import in_stack
-from ops.truth.stores import STORES, Place, Store
+from ops.truth.stores import Place, Store
 from ops.truth.trial import Trial, crash
 from service.dedup import DedupStore, Write
 from service.record import Record

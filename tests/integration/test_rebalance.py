@@ -7,11 +7,12 @@ import pytest
 
 from ops.stack.stack import Stack
 from ops.truth.anomalies import repeated
+from ops.truth.columns import STORES
 from ops.truth.effect import Moments
 from ops.truth.place import in_stack
 from ops.truth.plain_dynamodb import Plain
 from ops.truth.rebalance import Slow, redeliver
-from ops.truth.stores import STORES, Place, Store
+from ops.truth.stores import Place, Store
 from ops.truth.trial import Trial, Verdict
 from service.dedup import DedupStore, Write
 from service.record import Record

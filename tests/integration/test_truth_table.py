@@ -7,10 +7,11 @@ import pytest
 
 from ops.stack.stack import Stack
 from ops.truth.anomalies import ANOMALIES
-from ops.truth.command import Cell, run
+from ops.truth.columns import STORES
+from ops.truth.command import Cell, run_all
 from ops.truth.page import in_words
 from ops.truth.place import in_stack
-from ops.truth.stores import STORES, Place
+from ops.truth.stores import Place
 
 PAGE = Path(__file__).parents[2] / "ops" / "truth" / "TRUTH-TABLE.md"
 CONTROLS = {"nothing", "apart"}
@@ -26,7 +27,7 @@ def place(spoiled_stack: Stack) -> Iterator[Place]:
 @pytest.fixture(scope="module")
 def cells(place: Place) -> dict[tuple[str, str], Cell]:
     """All of them, each run once."""
-    return {(law, name): run(place, name, law) for law in ANOMALIES for name in STORES}
+    return {(law, cell.store): cell for law in ANOMALIES for cell in run_all(place, list(STORES), law)}
 
 
 @pytest.mark.parametrize("law", ANOMALIES)
