@@ -42,7 +42,7 @@ TABLES = """
 
 # Insert first, as in tracking; only what was stolen finds a row, and then the highest token wins, once. A thief
 # comes here twice: before its work with done = false, so that whoever was robbed is too late from now on.
-FRESH = """
+FENCED = """
     fresh as (
         insert into fence (subscriber, message_id, token, done)
         select :subscriber, message_id, token::bigint, cast(:done as boolean)
@@ -93,7 +93,7 @@ class Leases:
     owner: str = field(default_factory=lambda: uuid.uuid4().hex)
     elapsed: Callable[[], float] = time.monotonic
     clock: Callable[[], float] = time.time  # only for when DynamoDB may forget
-    fresh: str = FRESH
+    fresh: str = FENCED
     breaks: frozenset[str] = BREAKS
     needs_sequence: bool = False
     seen: dict[str, tuple[int, float]] = field(default_factory=dict)  # somebody's token, and since when it stands

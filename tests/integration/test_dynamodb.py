@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
+from ops.forget import forget as forget_fence
 from ops.stack.stack import Stack
 from ops.truth.anomalies import crash_after_effect, crash_before_effect, repeated, slow_worker, two_workers
 from ops.truth.effect import Moments, effects, go_on
@@ -23,6 +24,7 @@ from service.outage import OutageError
 from service.write import write
 from tests.builders import record, value
 from tests.client import counts, fresh
+from tests.stores import apply_tables
 
 dynamodb: Any = pytest.importorskip("service.dedup.dynamodb")  # it may be deleted
 LEASE_SECONDS = 0.5
@@ -38,10 +40,8 @@ UNFENCED = """
 @pytest.fixture
 def place(spoiled: Stack) -> Iterator[Place]:
     """The databases of a stack whose data nobody needs, with a fence."""
+    apply_tables(spoiled, "dynamodb")
     with in_stack(spoiled) as found:
-        found.admin.execute("set role owner")
-        found.admin.execute(dynamodb.TABLES)
-        found.admin.execute("reset role")
         yield found
 
 
@@ -150,6 +150,10 @@ class Scene:
         self.now += LEASE_SECONDS
         thief.claim(self.wave)
 
+    def forget(self) -> None:
+        """What DynamoDB does with an item that has expired."""
+        self.client.delete_item(TableName=TABLE, Key={"id": f"{self.subscriber}#{self.message_id}"})
+
     def effects(self) -> int:
         """How many the message had."""
         return effects(self.place.engine, self.subscriber)[self.message_id]
@@ -254,7 +258,7 @@ def test_a_live_claim_that_dynamodb_forgets_still_has_one_effect(scene: Scene) -
     other = scene.worker()
 
     def forget() -> None:
-        scene.client.delete_item(TableName=TABLE, Key={"id": f"{scene.subscriber}#{scene.message_id}"})
+        scene.forget()
         other.claim(scene.wave)
         other.settle(scene.wave)
 
@@ -262,6 +266,22 @@ def test_a_live_claim_that_dynamodb_forgets_still_has_one_effect(scene: Scene) -
     assert not owner.claim(scene.wave)[scene.message_id].first
     owner.settle(scene.wave)
     assert scene.effects() == 1
+
+
+def test_only_what_both_have_forgotten_is_fresh_again(scene: Scene, spoiled: Stack) -> None:
+    """Retention of the fence alone doubles nothing, as DynamoDB still knows; once it has forgotten, too, it does."""
+    env = spoiled.env() | {"SUBSCRIBER": scene.subscriber}
+    counted = []
+    for is_forgotten_there in (False, True):
+        if is_forgotten_there:
+            scene.forget()
+        worker = scene.worker()
+        worker.claim(scene.wave)
+        worker.settle(scene.wave)
+        counted.append((forget_fence(env, "dynamodb", 0, 10, lambda _: None)["forgotten"], scene.effects()))
+        scene.worker().claim(scene.wave)
+        assert scene.effects() == counted[-1][1]
+    assert counted == [(1, 1), (1, 2)]
 
 
 def test_two_stores_that_race_for_one_batch_share_it(place: Place, client: Any) -> None:

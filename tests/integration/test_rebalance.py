@@ -16,6 +16,7 @@ from ops.truth.stores import Place, Store
 from ops.truth.trial import Trial, Verdict
 from service.dedup import DedupStore, Write
 from service.record import Record
+from tests.stores import apply_tables
 
 dynamodb: Any = pytest.importorskip("service.dedup.dynamodb")  # it may be deleted
 LEASE_SECONDS = 1  # the second worker waits for its end, and must still poll in time
@@ -24,10 +25,8 @@ LEASE_SECONDS = 1  # the second worker waits for its end, and must still poll in
 @pytest.fixture
 def place(spoiled: Stack) -> Iterator[Place]:
     """The stores of a stack whose data nobody needs, with a fence."""
+    apply_tables(spoiled, "dynamodb")
     with in_stack(spoiled) as found:
-        found.admin.execute("set role owner")
-        found.admin.execute(dynamodb.TABLES)
-        found.admin.execute("reset role")
         yield found
 
 

@@ -21,13 +21,13 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 def test_the_service_needs_no_boto3() -> None:
     """It is not in what goes into the service's image, and the default works without it."""
     assert "boto3" not in (ROOT / "service" / "requirements.lock").read_text()
-    assert run("choose('tracking', None)").returncode == 0
+    assert run("choose('tracking').store(None)").returncode == 0
 
 
 @pytest.mark.skipif(not find_spec("service.dedup.dynamodb"), reason="the store is deleted")
 def test_who_chooses_it_without_boto3_is_told_what_to_install() -> None:
     """One sentence with the setting and the way out, and no traceback."""
-    found = run("choose('dynamodb', None)")
+    found = run("choose('dynamodb')")
     assert found.returncode == 1
     assert found.stderr.startswith("DEDUP_STORE=dynamodb: ")
     assert "pip install '.[dynamodb]'" in found.stderr
