@@ -109,8 +109,7 @@ def main() -> None:
     """Land until stopped, or with --once until everything that is there now has landed."""
     parser = argparse.ArgumentParser(prog="python -m spark.land", description=main.__doc__)
     parser.add_argument("--once", action="store_true", help="land what is there now, then end")
-    once = parser.parse_args().once
-    settings = Settings()
+    once, settings = parser.parse_args().once, Settings()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # at any moment: what is half done will be done again
     try:
         with alone(settings.delta_root):

@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
@@ -36,7 +36,7 @@ def run(spark: SparkSession, settings: Settings, land: bool, ledger: str | None,
     held, log = read_settled(spark, settings, ledger, deadline)
     there = positions.offsets_now(admin, partitions, ORDERS)
     held |= settle_landing(spark, settings, there, land, deadline)
-    late = sources.late_sources(held["landed"], held["tracking"], committed)
+    late = sources.query(sources.LATE, held, committed=json.dumps(committed))
     judged = sources.query(outcome.JUDGED, {"hops": hops.all_hops(held), "late": late}).persist()
     counts = report.in_order(row.asDict() for row in sources.query(outcome.COUNTED, {"judged": judged}).collect())
     findings = report.in_order(row.asDict() for row in sources.query(outcome.FIRST, {"judged": judged}).collect())
@@ -97,9 +97,8 @@ def keep(spark: SparkSession, root: str, judged: DataFrame, result: Result) -> N
     result["report"] = f"{root}/report/{result['run_id']}.html"
     files, path = locate(spark, result["report"])
     files.setWriteChecksum(False)
-    stream = files.create(path, True)
-    stream.write(bytearray(report.render("report.html.j2", result).encode()))
-    stream.close()
+    with closing(files.create(path, True)) as stream:
+        stream.write(bytearray(report.render("report.html.j2", result).encode()))
     say("outcomes and report are kept")
 
 
@@ -115,7 +114,6 @@ def main() -> None:
     try:
         spark = make_session("reconcile", settings.spark_jars_dir)
         result = run(spark, settings, arguments.land, arguments.ledger, BEGAN + arguments.deadline)
-        spark.stop()
     except (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupError, OSError) as error:
         give_up(f"could not look: {error}")
     print(json.dumps(result) if arguments.json else report.render("report.txt.j2", result))  # noqa: T201 - the result

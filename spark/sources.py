@@ -28,6 +28,7 @@ LANDED = """select topic, partition, offset, concat_ws('/', topic, partition, of
 OFFSETS = """select concat_ws('/', topic, partition, offset) as position, string(null) as source from {ranges}
     lateral view explode(sequence(start, stop - 1, 10000)) as chunk
     lateral view explode(sequence(chunk, least(chunk + 10000, stop) - 1)) as offset"""
+# Records at or above the committed offsets, and messages that are known only from there.
 LATE = """with known as (
         select explode(array(concat('record ', position), concat('message ', message_id))) as source, partition, offset,
             false as tracked from {landed} where topic = 'order.events'
@@ -56,8 +57,3 @@ def offsets_between(spark: SparkSession, ranges: Mapping[Position, range]) -> Da
     rows = [(topic, partition, at.start, at.stop) for (topic, partition), at in ranges.items() if at]
     schema = "topic string, partition int, start bigint, stop bigint"
     return query(OFFSETS, {"ranges": spark.createDataFrame(rows, schema)})
-
-
-def late_sources(landed: DataFrame, tracking: DataFrame, committed: Mapping[int, int]) -> DataFrame:
-    """Records at or above the committed offsets, and messages that are known only from there."""
-    return query(LATE, {"landed": landed, "tracking": tracking}, committed=json.dumps(committed))

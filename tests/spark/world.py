@@ -148,5 +148,5 @@ class World:
             "ledger": sources.query(sources.ACKNOWLEDGED, {"ledger": frames["ledger"]}),
             "expected": sources.offsets_between(spark, there),
         }
-        late = sources.late_sources(held["landed"], held["tracking"], handled)
+        late = sources.query(sources.LATE, held, committed=json.dumps(handled))
         return sources.query(JUDGED, {"hops": all_hops(held), "late": late})
