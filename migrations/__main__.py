@@ -41,5 +41,4 @@ def main() -> None:
         print(f"{name}: {asked.direction} done")  # noqa: T201 - a one-shot says what it did
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -70,7 +70,7 @@ def waves(records: Sequence[Record], read: Callable[[Record], Item] = read) -> l
             found[len(seen)].append(item)
             seen.append(item.value_sha256)
     metrics.BATCH_RECORDS.observe(len(records))
-    metrics.DUPLICATES.inc(len(records) - sum(map(len, found.values())))
+    metrics.MESSAGES.labels("duplicate").inc(len(records) - sum(map(len, found.values())))
     return list(found.values())
 
 
@@ -111,11 +111,10 @@ def report(
     first = [message for message in messages if known[message.message_id].first]
     rejected = [message for message in first if not known[message.message_id].fulfilled]
     refused = {message_id: error for message_id, error in answers.items() if error}
-    metrics.DUPLICATES.inc(len(messages) - len(first))
-    metrics.FULFILLED.inc(len(first) - len(rejected))
-    metrics.REJECTED.inc(len(rejected))
-    metrics.AUDITED.inc(len(answers) - len(refused))
-    metrics.AUDIT_ERRORS.inc(len(refused))
+    counts = {"duplicate": len(messages) - len(first), "fulfilled": len(first) - len(rejected)}
+    counts |= {"rejected": len(rejected), "audited": len(answers) - len(refused), "audit_refused": len(refused)}
+    for outcome, count in counts.items():
+        metrics.MESSAGES.labels(outcome).inc(count)
     for m in rejected:
         log.info("rejected", message_id=m.message_id, order_id=m.order["order_id"], **m.record.place)
     for letter in letters:

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from http.server import ThreadingHTTPServer
 
 from prometheus_client import MetricsHandler
@@ -13,12 +12,10 @@ from service.database import is_reachable
 from service.dedup import choose
 from service.settings import Settings
 
-Page = Callable[[Engine, str], tuple[int, str] | None]  # what else the dedup store has to show, by its path
-
 
 def serve_health(settings: Settings, engine: Engine, consumer: OrderConsumer) -> None:
     """Answer until the process ends; a taken port is an error here and now."""
-    page: Page = getattr(choose(settings.dedup_store), "page", lambda *_: None)
+    page = getattr(choose(settings.dedup_store), "page", lambda *_: None)  # what the dedup store has to show
     patience = {"/livez": settings.max_poll_interval_ms / 1000, "/readyz": settings.poll_recent_seconds}
 
     def answer(path: str) -> tuple[int, str]:

@@ -7,6 +7,9 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings
 
 OFFSET_COMMIT_SECONDS = 60  # librdkafka's socket.timeout.ms, for one request
+TOO_SHORT = """MAX_POLL_INTERVAL_MS={max_poll_interval_ms} is less than twice the slowest batch, {least:.0f}:
+BATCH_WINDOW_MS={batch_window_ms} + 6 x DATABASE_TIMEOUT_SECONDS={database_timeout_seconds:g} + 2 x
+AUDIT_TIMEOUT_SECONDS={audit_timeout_seconds:g} + 60 s to commit offsets. Raise the first, or lower a timeout"""
 
 
 class Settings(BaseSettings):
@@ -53,14 +56,8 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _a_batch_fits_between_two_polls(self) -> Self:
         """With as much again for a batch that is halved; otherwise the group would give our partitions away."""
-        if self.max_poll_interval_ms < 2000 * self.worst_batch_seconds:
-            seconds = (self.database_timeout_seconds, self.audit_timeout_seconds, OFFSET_COMMIT_SECONDS)
-            parts = "6 x DATABASE_TIMEOUT_SECONDS={:g} + 2 x AUDIT_TIMEOUT_SECONDS={:g} + {} s to commit offsets"
-            worst = f"BATCH_WINDOW_MS={self.batch_window_ms} + {parts.format(*seconds)}"
-            twice = f"is less than {2000 * self.worst_batch_seconds:.0f}, twice the slowest batch ({worst})"
-            raise ValueError(
-                f"MAX_POLL_INTERVAL_MS={self.max_poll_interval_ms} {twice}. Raise the first, or lower a timeout"
-            )
+        if self.max_poll_interval_ms < (least := 2000 * self.worst_batch_seconds):
+            raise ValueError(TOO_SHORT.format(least=least, **dict(self)).replace("\n", " "))
         return self
 
     def kafka(self) -> dict[str, str | int | bool]:

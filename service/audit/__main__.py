@@ -20,5 +20,4 @@ def main() -> None:
     uvicorn.run(app, host=host, port=port, log_level="warning", timeout_keep_alive=75, timeout_graceful_shutdown=5)
 
 
-if __name__ == "__main__":
-    main()
+main()

@@ -117,15 +117,13 @@ def test_the_metrics_tell_what_happened(stack: Stack) -> None:
     assert {
         "batch_records_count",
         "stage_seconds_bucket",
-        "fulfilled_messages_total",
-        "rejected_messages_total",
-        "duplicate_messages_total",
+        "messages_total",
         "dead_letters_total",
-        "audited_messages_total",
-        "audit_errors_total",
         "abandoned_batches_total",
         "lag_records",
     } <= names
+    for outcome in ("fulfilled", "rejected", "duplicate", "audited", "audit_refused"):
+        assert f'messages_total{{outcome="{outcome}"}}' in told
     assert requests.get(f"{stack.env()['SERVICE_URL']}/nowhere", timeout=10).status_code == 404
 
 
