@@ -40,8 +40,8 @@ test: venv ## everything, on real parts
 test-compose: venv ## the same pipeline on containers (needs Docker)
 	@$(BIN)/pytest tests/compose
 
-prove: venv ## every cell of the ladder: with more orders than `make test`
-	@PROVE=1 $(BIN)/pytest tests/e2e/test_ladder.py
+prove: venv ## every cell of the ladder and of the truth table, and ten times as many stories as `make test`
+	@PROVE=1 $(BIN)/pytest tests/integration/test_truth_table.py tests/integration/test_dedup_machine.py tests/e2e/test_ladder.py
 
 unit: venv ## the tests that need no process
 	@$(BIN)/pytest tests/unit

@@ -15,7 +15,6 @@ from service.write import Answers
 
 log = structlog.get_logger()
 Part = TypeVar("Part")
-Key = TypeVar("Key")
 Known = TypeVar("Known")
 
 
@@ -76,9 +75,9 @@ def waves(records: Sequence[Record], read: Callable[[Record], Item] = read) -> l
 
 def halving(
     parts: Sequence[Part],
-    step: Callable[[Sequence[Part]], dict[Key, Known]],
-    alone: Callable[[Part, RefusedError], dict[Key, Known]],
-) -> dict[Key, Known]:
+    step: Callable[[Sequence[Part]], dict[str, Known]],
+    alone: Callable[[Part, RefusedError], dict[str, Known]],
+) -> dict[str, Known]:
     """The step on all parts; if their content is refused, on each half in turn, until the bad part stands alone."""
     try:
         return step(parts)

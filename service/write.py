@@ -119,7 +119,7 @@ def row(n: int, item: Item) -> dict[str, Any]:
         ids = {"event_id": event_id, "traceparent": traceparent(None, event_id)}
         return {"n": n, "is_message": False, **place, **ids, "payload": payload(item)}
     message_id, event_id = item.message_id, derive("event", item.message_id)
-    known = {"message_id": message_id, "value_sha256": f"\\x{item.value_sha256}", "total": item.total}
+    known = {"message_id": message_id, "value_sha256": f"\\x{item.value_sha256}", "sequence": item.sequence}
+    made = {"fulfillment_id": derive("fulfillment", message_id), "total": item.total}
     ids = {"event_id": event_id, "traceparent": traceparent(item.traceparent, event_id)}
-    ids["fulfillment_id"] = derive("fulfillment", message_id)
-    return {"n": n, "is_message": True, **place, "sequence": item.sequence, **item.order, **known, **ids}
+    return {"n": n, "is_message": True, **place, **item.order, **known, **made, **ids}

@@ -29,6 +29,7 @@ class Store(NamedTuple):
     forget: Callable[[Place, str], None]  # all that it keeps is older than the retention
     size: Callable[[Place], int]  # in bytes, indexes included
     folds: bool = True  # repeats in one batch, before the store sees them
+    slow: bool = False  # asks another server for each message
     downstream: bool = False  # effects are counted after whoever reads them has removed doubles by their derived id
 
 
