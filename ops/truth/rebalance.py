@@ -22,6 +22,7 @@ CONSUMER = {
     "enable.auto.commit": False,
     "session.timeout.ms": 6000,  # the broker takes no less
     "max.poll.interval.ms": 6000,  # not less than that
+    "log_level": 3,  # that a poll is missed is what is wanted
     "heartbeat.interval.ms": 200,  # so often it hears that the group has changed
 }
 
@@ -77,7 +78,7 @@ class Scene(NamedTuple):
                 return record, False
             return record, True
         finally:
-            consumer.close()
+            leave(consumer)
 
     def next(self, consumer: Consumer) -> Record:
         """The record, as soon as the group gives it to us."""
@@ -89,6 +90,16 @@ class Scene(NamedTuple):
         raise TimeoutError(f"{self.topic}: no record within {SECONDS} s")
 
 
+def leave(consumer: Consumer) -> None:
+    """Close when no rebalance is under way: from a close in the midst of one the client may never come back."""
+    consumer.unsubscribe()
+    deadline = time.monotonic() + SECONDS
+    while consumer.poll(0.5) or consumer.assignment():  # what had been under way is served
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the group did not let a worker go within {SECONDS} s")
+    consumer.close()
+
+
 def wait(event: threading.Event, without: str) -> None:
     """Wait for it, but not for ever."""
     if not event.wait(SECONDS):
@@ -98,7 +109,7 @@ def wait(event: threading.Event, without: str) -> None:
 @contextmanager
 def topic_with(bootstrap_servers: str, record: Record) -> Iterator[None]:
     """A topic of this record alone, for the time of a block."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     for done in admin.create_topics([NewTopic(record.topic, 1, 1)], operation_timeout=SECONDS).values():
         done.result()
     try:
