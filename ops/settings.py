@@ -29,6 +29,8 @@ class Settings(BaseSettings):
     dedup_store: str = "tracking"  # the service's; dynamodb needs a part of its own
     dynamodb: bool = False  # start that part in any case
     land: bool = False  # also keep landing going, as one more process
+    aggregator: bool = False  # also sum batches, as one more process
+    aggregator_port: int = 18082
 
     run_dir: Path = Path(".run")
     jars_dir: Path = Path()  # RUN_DIR/jars unless set, so that several stacks may share one cache

@@ -5,6 +5,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
+from spark.settings import EXTRAS, INPUTS
 from spark.sources import query
 
 # Frames that follow from two others. A redelivery brings a message that was tracked from another record, with the
@@ -27,7 +28,7 @@ HANDLED = "order.events → tracking or dead letter"
 DECIDED = "tracking → fulfillment or rejection"
 VALUE = "coalesce(sha256, 'no value')"
 SENT = "concat_ws(' ', key, sha256)"
-TO_TOPIC = "if(topic <> 'order.events', 'outbox → ' || topic, null)"
+TO_TOPIC = f"if(find_in_set(topic, '{','.join(INPUTS)}') = 0, 'outbox → ' || topic, null)"
 
 
 def row(name: str, side_of: str, id: str, *, when: str = "true", **columns: str) -> tuple[str, str, str]:  # noqa: A002
@@ -50,7 +51,7 @@ HOPS = [
     row(HANDLED, "in landed", "position", print="sha256", when="topic = 'order.events'"),
     row(HANDLED, "again redelivery", "position"),
     row(HANDLED, "out tracking", "position", effect="'tracking'", print="sha256", source="'record ' || position"),
-    row(HANDLED, "out dead_letter", "position", effect="'dead letter'"),
+    row(HANDLED, "out dead_letter", "position", effect="'dead letter'", when="position like 'order.events/%'"),
     row(HANDLED, "fact outbox", "key", print="value_sha256", when="topic = 'dead-letter.events'"),
     row(DECIDED, "in tracking", "message_id"),
     row(DECIDED, "out fulfillment", "message_id", effect="'order ' || order_id", print="facts"),
@@ -70,6 +71,9 @@ HOPS = [
     row("outbox → topic", "in outbox", "event_id", hop=TO_TOPIC, print=SENT),
     row("outbox → topic", "out landed", "event_id", hop=TO_TOPIC, effect="event_id", print=SENT),
 ]
+for extra in EXTRAS:
+    DERIVED |= extra.DERIVED
+    HOPS += [row(name, side_of, id_, **columns) for name, side_of, id_, columns in extra.HOPS]
 PATH = list(dict.fromkeys(hop for hop, _, _ in HOPS))
 
 
@@ -77,5 +81,5 @@ def all_hops(frames: Mapping[str, DataFrame]) -> DataFrame:
     """Every hop as rows of one frame: each source is read once, and one aggregation judges them all."""
     known = {**frames, **{name: query(text, frames) for name, text in DERIVED.items()}}
     rows = {name: ", ".join(sql for _, of, sql in HOPS if of == name) for name in known}
-    said = (frame.selectExpr(f"inline(array({rows[name]}))") for name, frame in known.items())
+    said = (frame.selectExpr(f"inline(array({rows[name]}))") for name, frame in known.items() if rows[name])
     return reduce(DataFrame.union, said).where("hop is not null and id is not null")

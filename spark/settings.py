@@ -1,10 +1,17 @@
 """Every setting of the Spark jobs, with its default and the reason for the number."""
 
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from pydantic_settings import BaseSettings
 
+# What may be deleted: each brings topics, tables and hops of its own.
+EXTRAS: list[Any] = [import_module(f"spark.{name}") for name in ("batch_total",) if find_spec(f"spark.{name}")]
+INPUTS = ("order.events", *(topic for extra in EXTRAS for topic in extra.INPUTS))  # what others write
 TOPICS = ("order.events", "fulfillment.events", "rejection.events", "dead-letter.events", "audit.events")
+TOPICS += tuple(topic for extra in EXTRAS for topic in extra.TOPICS)
 
 
 class Settings(BaseSettings):

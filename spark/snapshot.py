@@ -10,6 +10,8 @@ from psycopg.conninfo import make_conninfo
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark.settings import EXTRAS
+
 # Each query gives the columns that are compared; `source` is the message or the record behind a row, `facts`
 # and `audit` are what an event and its row, an audit entry and what it tells of, must have in common.
 TRACKING = """select subscriber, message_id, 'message ' || message_id as source, partition, "offset",
@@ -81,4 +83,5 @@ def read_all(spark: SparkSession, subscriber: str, fulfillment: Snapshot, audit:
         "dead_letter": fulfillment.read(spark, DEAD_LETTER),
         "outbox": fulfillment.read(spark, OUTBOX).union(audit.read(spark, OUTBOX)),
         "audit_entry": audit.read(spark, AUDIT_ENTRY),
+        **{name: fulfillment.read(spark, text) for extra in EXTRAS for name, text in extra.TABLES.items()},
     }

@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from spark.positions import Position
+from spark.settings import INPUTS
 
 LEDGER = "topic string, partition int, offset bigint, value_sha256 string, message_id string, expected string"
 # What the producer saw acknowledged, and what should become of it.
@@ -17,11 +18,12 @@ ACKNOWLEDGED = """select concat_ws('/', topic, partition, offset) as position, v
 LANDED = """select topic, partition, offset, concat_ws('/', topic, partition, offset) as position, string(key) as key,
     sha2(value, 256) as sha256, monotonically_increasing_id() as row,
     coalesce(if(size(ids) = 1, string(get(ids, 0).value), null), position) as event_id,
-    case when topic <> 'order.events' then get_json_object(string(value), '$.message_id')
+    case when not is_input then get_json_object(string(value), '$.message_id')
         when size(message_ids) = 1 then string(get(message_ids, 0).value) end as message_id,
-    if(topic = 'order.events', concat('record ', position),
-        coalesce(concat('message ', message_id), concat('record ', key))) as source
-    from (select *, filter(headers, header -> header.key = 'id') as ids,
+    if(is_input, concat('record ', position),
+        coalesce(concat('message ', message_id), concat('record ', key))) as source,
+    if(is_input and topic <> 'order.events', string(value), null) as value
+    from (select *, find_in_set(topic, {inputs}) > 0 as is_input, filter(headers, header -> header.key = 'id') as ids,
         filter(headers, header -> header.key = 'message_id') as message_ids from {landed})
     where offset < from_json({ends}, 'map<string, bigint>')[concat_ws('/', topic, partition)]"""
 # The inner sequence bounds each array, however long a partition is.
@@ -49,7 +51,7 @@ def query(text: str, of: Mapping[str, DataFrame], **given: Any) -> DataFrame:
 def landed_records(landed: DataFrame, there: Mapping[Position, range]) -> DataFrame:
     """Landed rows below the end offsets; later ones belong to the next run."""
     ends = {f"{topic}/{partition}": offsets.stop for (topic, partition), offsets in there.items()}
-    return query(LANDED, {"landed": landed}, ends=json.dumps(ends))
+    return query(LANDED, {"landed": landed}, ends=json.dumps(ends), inputs=",".join(INPUTS))
 
 
 def offsets_between(spark: SparkSession, ranges: Mapping[Position, range]) -> DataFrame:

@@ -38,6 +38,7 @@ def running(name: str, ports: int, *, dynamodb: bool = False) -> Iterator[Stack]
         service_port=ports + 10,
         dynamodb=dynamodb,
         dynamodb_port=ports + 80,
+        aggregator_port=ports + 82,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SESSION_TIMEOUT_MS", "6000")  # the broker's least: a killed worker is missed sooner

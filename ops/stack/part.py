@@ -31,9 +31,10 @@ class Part:
 def parts(settings: Settings) -> list[Part]:
     """All of them, in the order in which they start."""
     services = [service(settings, number) for number in range(1, settings.services + 1)]
-    landing = [land(settings)] if settings.land else []
+    asked = [(settings.aggregator, aggregator), (settings.land, land)]
+    further = [make(settings) for wanted, make in asked if wanted]
     beside = [key_value(settings)] if settings.with_dynamodb else []
-    return [postgres(settings), *beside, kafka(settings), connect(settings), audit(settings), *services, *landing]
+    return [postgres(settings), *beside, kafka(settings), connect(settings), audit(settings), *services, *further]
 
 
 def poms(settings: Settings) -> dict[Path, dict[str, str]]:
@@ -112,6 +113,18 @@ def service(settings: Settings, number: int) -> Part:
         ready=partial(answers, f"http://{HOST}:{port}/readyz"),
         prepare=partial(dedup_tables.prepare, settings),
         env={"SERVICE_HOST": HOST, "SERVICE_PORT": str(port)},
+    )
+
+
+def aggregator(settings: Settings) -> Part:
+    """The second subscriber, which sums batches."""
+    port = settings.aggregator_port
+    return Part(
+        name="aggregator",
+        argv=[sys.executable, "-m", "service.aggregator"],
+        ports={"AGGREGATOR_PORT": port},
+        ready=partial(answers, f"http://{HOST}:{port}/readyz"),
+        env={"AGGREGATOR_HOST": HOST, "AGGREGATOR_PORT": str(port)},
     )
 
 

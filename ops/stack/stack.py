@@ -17,7 +17,7 @@ from ops.stack.checks import check
 from ops.stack.files import make_secrets
 from ops.stack.interrupts import undisturbed
 from ops.stack.jars import fetch_jars, jars_folder
-from ops.stack.part import Part, land, parts, poms, service
+from ops.stack.part import Part, aggregator, land, parts, poms, service
 from ops.stack.state import Identity, write_state
 from ops.stack.supervisor import Say, StackError, Supervisor, until
 
@@ -139,9 +139,9 @@ class Stack:
         return self.supervisor.pass_through(name, [sys.executable, "-m", *module], self.env(), say, told)
 
     def part(self, name: str) -> Part:
-        """A part by its name; landing and further service processes too, configured or not."""
-        if name == "land":
-            return land(self.settings)
+        """A part by its name; landing, the aggregator and further service processes too, configured or not."""
+        if make := {"land": land, "aggregator": aggregator}.get(name):
+            return make(self.settings)
         return self.parts.get(name) or service(self.settings, int(name.removeprefix("service-")))
 
     def prepare(self, missing: list[Part]) -> None:

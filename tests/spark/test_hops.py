@@ -10,7 +10,7 @@ from spark.outcome import COUNTED, FIRST
 from spark.sources import query
 from tests.spark.world import DEAD_LETTERS, FULFILLMENTS, LAGGING, ORDERS, REJECTIONS, World
 
-LEDGER, EXPECTED, LANDED, HANDLED, DECIDED, TRACKED_OUT, BURIED_OUT, AUDITED, MARKED, AUDITED_OUT, _ = PATH
+LEDGER, EXPECTED, LANDED, HANDLED, DECIDED, TRACKED_OUT, BURIED_OUT, AUDITED, MARKED, AUDITED_OUT, *_ = PATH
 PUBLISHED = "outbox → "  # and the topic
 TO_FULFILLMENTS = f"{PUBLISHED}{FULFILLMENTS}"
 Found = set[tuple[str, str, str]]  # hop, id, outcome

@@ -32,6 +32,7 @@ SCHEMAS = {
     "audit_entry": """audit_entry_id string, idempotency_key string, message_id string, source string,
         audit string, facts string""",
     "ledger": sources.LEDGER,
+    "batch": "kind string, place string, offset bigint, event_id string, facts string",
 }
 OUTCOMES = {FULFILLMENTS: "fulfilled", REJECTIONS: "rejected"}
 SETTLED, LAGGING = 0, 1  # partitions: all of the first is committed, nothing of the second

@@ -2,32 +2,36 @@
 
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic_settings import BaseSettings
 
 from migrations.settings import Settings as Migrations
 from ops.settings import ROOT, Settings
 from ops.setup.settings import Settings as Setup
 from ops.stack import broker, database
-from ops.stack.part import parts
+from ops.stack.part import Part, parts
 from service.audit.settings import Settings as Audit
 from service.settings import Settings as Service
 from spark.settings import Settings as Spark
 
 # Each Python part of compose.yaml: its name in the embedded stack, and what it reads from the environment.
-PARTS: dict[str, tuple[str, type[BaseSettings]]] = {
-    "migrations": ("migrations", Migrations),
-    "topics": ("topics", Setup),
-    "connector": ("connectors", Setup),
-    "audit": ("audit", Audit),
-    "service": ("service", Service),
-    "land": ("land", Spark),
+PARTS: dict[str, tuple[str, set[str]]] = {
+    "migrations": ("migrations", {*Migrations.model_fields}),
+    "topics": ("topics", {*Setup.model_fields}),
+    "connector": ("connectors", {*Setup.model_fields}),
+    "audit": ("audit", {*Audit.model_fields}),
+    "service": ("service", {*Service.model_fields}),
+    "land": ("land", {*Spark.model_fields}),
 }
+if (ROOT / "service" / "aggregator" / "settings.py").exists():  # may be deleted; reads what the service reads
+    own = import_module("service.aggregator.settings").Settings.model_fields
+    PARTS["aggregator"] = ("aggregator", {*own, *Service.model_fields})
 # Where a part listens and finds its jars is each stack's own affair; that it is told is not.
 OWN = {"AUDIT_HOST", "AUDIT_PORT", "SERVICE_HOST", "SERVICE_PORT", "SPARK_JARS_DIR"}
+OWN |= {"AGGREGATOR_HOST", "AGGREGATOR_PORT"}
 BROKER = {"listeners", "advertised.listeners", "controller.quorum.voters", "log.dirs"}
 WORKER = {"bootstrap.servers", "listeners", "plugin.path", "config.providers.dir.param.allowed.paths"}
 HOST_LISTENER = "HOST:PLAINTEXT,"  # for clients outside of the containers; the embedded stack has only those
@@ -56,17 +60,17 @@ def drift(compose: Compose, embedded: Settings) -> list[str]:
 
 def commands(service: Compose, name: str, embedded: Settings) -> Iterator[str]:
     """Whether the same module is started with the same words."""
-    started = parts(embedded.model_copy(update={"land": True}))
+    started = everything(embedded)
     argv = {part.name: part.argv for part in started} | {n: argv for part in started for n, argv in part.then.items()}
     yield from differ(f"{name}: command", service["command"][1:], argv[PARTS[name][0]][1:])
 
 
 def environments(service: Compose, name: str, embedded: Settings) -> Iterator[str]:
     """Whether what one stack tells a part, the other tells it too; and whether all that may be set can be set."""
-    own_name, settings = PARTS[name]
-    own = next((part.env for part in parts(embedded) if part.name == own_name), {})
-    told = {key: value for key, value in (embedded.environment() | own).items() if key.lower() in settings.model_fields}
-    given = {key: value for key, value in service["environment"].items() if key.lower() in settings.model_fields}
+    own_name, fields = PARTS[name]
+    own = next((part.env for part in everything(embedded) if part.name == own_name), {})
+    told = {key: value for key, value in (embedded.environment() | own).items() if key.lower() in fields}
+    given = {key: value for key, value in service["environment"].items() if key.lower() in fields}
     fixed = {key: str(value) for key, value in given.items() if value is not None}
     for key in sorted(told.keys() | fixed.keys()):
         ours, theirs = fixed.get(key), told.get(key)
@@ -74,10 +78,15 @@ def environments(service: Compose, name: str, embedded: Settings) -> Iterator[st
             yield from differ(f"{name}: {key} is told", ours is not None, theirs is not None)
         else:
             yield from differ(f"{name}: {key}", ours and without_place(ours), theirs and without_place(theirs))
-    documented = set(re.findall(r"^#(\w+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)) - told.keys()
+    documented = set(re.findall(r"^#(\w+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)) - told.keys() - OWN
     passed_on = {key for key, value in service["environment"].items() if value is None}
-    may_be_set = {key for key in documented if key.lower() in settings.model_fields}
+    may_be_set = {key for key in documented if key.lower() in fields}
     yield from differ(f"{name}: what .env may set", sorted(passed_on), sorted(may_be_set))
+
+
+def everything(embedded: Settings) -> list[Part]:
+    """All parts, those that are only started when asked for among them."""
+    return parts(embedded.model_copy(update={"aggregator": True, "land": True}))
 
 
 def without_place(value: str) -> str:

@@ -11,7 +11,7 @@ from ops.stack.broker import override
 from ops.stack.checks import disk_full, java_unfit, port_taken
 from ops.stack.files import is_whole, make_secrets
 from ops.stack.jars import jars_folder
-from ops.stack.part import service
+from ops.stack.part import parts, service
 from ops.stack.state import Identity, State, read_state, write_state
 
 
@@ -23,6 +23,13 @@ def test_a_state_that_was_written_is_read_again(tmp_path: Path) -> None:
     write_state(file, state)
     assert read_state(file) == state
     assert [path.name for path in tmp_path.iterdir()] == ["processes.json"]
+
+
+@pytest.mark.parametrize(("asked", "started"), [({}, []), ({"aggregator": True, "land": True}, ["aggregator", "land"])])
+def test_what_is_not_asked_for_is_not_started(tmp_path: Path, asked: dict[str, bool], started: list[str]) -> None:
+    """The aggregator and the landing that goes on are parts only of a stack that is told so."""
+    settings = Settings(_env_file=None, run_dir=tmp_path, jars_dir=tmp_path, **asked)  # type: ignore[call-arg,arg-type]
+    assert [part.name for part in parts(settings)] == ["postgres", "kafka", "connect", "audit", "service", *started]
 
 
 def test_a_pid_that_was_given_to_another_process_is_not_ours() -> None:

@@ -1,0 +1,1 @@
+"""The aggregator: a second subscriber that sums the messages of a batch, and publishes one total for each."""

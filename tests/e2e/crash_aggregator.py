@@ -1,0 +1,28 @@
+"""python -m tests.e2e.crash_aggregator STEP: the aggregator, killed (-9) in the place of this step."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import Engine
+
+from service.aggregator.__main__ import main, wire
+from service.aggregator.live import Steps
+from service.aggregator.settings import Settings
+from service.consumer import OrderConsumer
+
+
+def killed_before(step: str) -> Callable[[Settings, Engine, OrderConsumer], Steps]:
+    """The real wiring, with a kill in the place of one step."""
+
+    def kill(*_: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    change: dict[str, Any] = {step: kill}
+    return lambda settings, engine, consumer: wire(settings, engine, consumer)._replace(**change)
+
+
+if __name__ == "__main__":
+    main(killed_before(sys.argv[1]))
