@@ -2,9 +2,7 @@
 
 from prometheus_client import Counter, Gauge, Histogram
 
-SIZES = (1, 5, 10, 50, 100, 200, 300, 400, 500, 1000)
-
-BATCH_RECORDS = Histogram("batch_records", "Records in a batch", buckets=SIZES)
+BATCH_RECORDS = Histogram("batch_records", "Records in a batch", buckets=(1, 5, 10, 50, 100, 200, 500, 1000))
 STAGE_SECONDS = Histogram("stage_seconds", "How long a stage took, outages included", ["stage"])
 MESSAGES = Counter("messages", "Messages by what became of them; look at each that is audit_refused", ["outcome"])
 DEAD_LETTERS = Counter("dead_letters", "Records that are no message", ["kind"])

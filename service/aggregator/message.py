@@ -3,10 +3,10 @@
 from hashlib import sha256
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from service.order import DECODER, VALUE_LIMIT, Price, describe
+from service.order import DECODER, VALUE_LIMIT, describe
 from service.record import DeadLetter, Record
 
 
@@ -14,7 +14,7 @@ class Item(TypedDict):
     """So many units, for so much; unknown fields have been left out."""
 
     units: Annotated[int, Field(ge=0, le=1_000_000_000)]
-    amount: Price
+    amount: Annotated[str, StringConstraints(max_length=20, pattern=r"^[0-9]{1,17}(\.[0-9]{1,2})?$")]  # a price
 
 
 ITEM = TypeAdapter(Item)

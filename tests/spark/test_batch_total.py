@@ -5,7 +5,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark.batch_total import DERIVED, HOP
-from spark.outcome import first_findings
+from spark.outcome import FIRST
 from spark.sources import landed_records, query
 from tests.batches import COMPLETE, Log, expected, item
 from tests.spark.world import SCHEMAS, SETTLED, World
@@ -86,7 +86,7 @@ def test_every_wrong_total_is_found_and_no_other(spark: SparkSession) -> None:
     total(world, part, "part 2 2 0.20")
     not_yet(world)
     world.record("order.events", "never", None, {})
-    rows = first_findings(world.judged(spark)).collect()
+    rows = query(FIRST, {"judged": world.judged(spark)}).collect()
     found = {(row["outcome"], row["id"]) for row in rows if row["hop"] == HOP}
     assert found == wanted | {("missing", whole), ("extra", part)}
 
