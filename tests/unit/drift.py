@@ -28,7 +28,7 @@ PARTS: dict[str, tuple[str, set[str]]] = {
 }
 if (ROOT / "service" / "aggregator" / "settings.py").exists():  # may be deleted; reads what the service reads
     own = import_module("service.aggregator.settings").Settings.model_fields
-    PARTS["aggregator"] = ("aggregator", {*own, *Service.model_fields})
+    PARTS["aggregator"] = ("aggregator", {*own, *Service.model_fields} - {"dedup_store"})  # it has its own way
 # Where a part listens and finds its jars is each stack's own affair; that it is told is not.
 OWN = {"AUDIT_HOST", "AUDIT_PORT", "SERVICE_HOST", "SERVICE_PORT", "SPARK_JARS_DIR"}
 OWN |= {"AGGREGATOR_HOST", "AGGREGATOR_PORT"}
