@@ -103,9 +103,7 @@ def compare(wave: Sequence[Item], known: dict[str, Handled]) -> tuple[list[Messa
     return same, [DeadLetter(m.record, "conflict", "message_id: already seen with another value") for m in others]
 
 
-def report(
-    messages: Sequence[Message], known: dict[str, Handled], letters: Sequence[DeadLetter], answers: Answers
-) -> None:
+def report(messages: list[Message], known: dict[str, Handled], letters: list[DeadLetter], answers: Answers) -> None:
     """Once for each wave, after everything in it is safe; added up first, because a counter's lock costs."""
     first = [message for message in messages if known[message.message_id].first]
     rejected = [message for message in first if not known[message.message_id].fulfilled]

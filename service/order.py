@@ -86,10 +86,7 @@ def describe(error: ValidationError) -> str:
     return f"{field.lstrip('.') or 'value'}: {WORDS.get(first['type'], first['msg'])}"
 
 
-WORDS = {
-    "string_pattern_mismatch": "has a character that may not stand there",
-    "string_unicode": "has a character that is no character (a lone surrogate)",
-}
+WORDS = {"string_pattern_mismatch": "has a character that may not stand there", "string_unicode": "has a surrogate"}
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 import random
 from collections.abc import Callable
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import structlog
 
 from service import metrics
 
 log = structlog.get_logger()
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
+Step = TypeVar("Step", bound=Callable[..., Any])
 
 
 class OutageError(Exception):
@@ -37,10 +36,10 @@ class Patience(NamedTuple):
     first_seconds: float
     cap_seconds: float
 
-    def around(self, stage: str, step: Callable[Given, Result]) -> Callable[Given, Result]:
+    def around(self, stage: str, step: Step) -> Step:
         """The same step, which now answers however long it takes, or is abandoned while it waits."""
 
-        def patient(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        def patient(*args: Any, **kwargs: Any) -> Any:
             with metrics.STAGE_SECONDS.labels(stage).time():
                 attempt = 0
                 while True:
@@ -50,7 +49,7 @@ class Patience(NamedTuple):
                         self.wait(stage, attempt, outage)
                         attempt += 1
 
-        return patient
+        return cast("Step", patient)
 
     def wait(self, stage: str, attempt: int, outage: OutageError) -> None:
         """Twice as long each time, up to a cap, with jitter; the other side's word counts, up to a minute."""

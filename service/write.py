@@ -64,13 +64,12 @@ WRITE = """
 # The statement above cannot see what the worker that it waited for has committed; this one can. A store that keeps
 # no row for each message has left the outbox's: its event id follows from the message id.
 KNOWN = text("""
-    select item.message_id, encode(coalesce(t.value_sha256, item.value_sha256), 'hex'), f.message_id is not null,
+    select i.message_id, encode(coalesce(t.value_sha256, i.value_sha256), 'hex'), f.message_id is not null,
            t.audited_at is not null or t.audit_error is not null as audited, false as first
-    from json_to_recordset(cast(:items as json)) as item (
-        message_id text, value_sha256 bytea, order_id text, event_id uuid)
-    left join tracking t on t.subscriber = :subscriber and t.message_id = item.message_id
-    left join fulfillment f on f.order_id = item.order_id and f.message_id = item.message_id
-    left join outbox o on o.event_id = item.event_id
+    from json_to_recordset(cast(:items as json)) i (message_id text, value_sha256 bytea, order_id text, event_id uuid)
+    left join tracking t on t.subscriber = :subscriber and t.message_id = i.message_id
+    left join fulfillment f on f.order_id = i.order_id and f.message_id = i.message_id
+    left join outbox o on o.event_id = i.event_id
     where t.message_id is not null or o.event_id is not null""")
 
 # Once the receiver has answered, a redelivery need not ask it again.
@@ -84,13 +83,12 @@ def write(engine: Engine, subscriber: str, fresh: str, items: Sequence[Item], **
     """Write what is fresh, and return what is now known of every message of the batch."""
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
     with sorted_errors(), engine.connect() as connection:
-        asked = {"subscriber": subscriber, "items": rows(items), **given}
-        others = {row.message_id: row.first for row in connection.execute(statement(fresh), asked)}
+        sent = {"subscriber": subscriber, "items": rows(items), **given}
+        others = {row.message_id: row.first for row in connection.execute(statement(fresh), sent)}
         firsts = {key: message.value_sha256 for key, message in messages.items() if others.get(key, True)}
         known = {key: Handled(sha256, key not in others, audited=False, first=True) for key, sha256 in firsts.items()}
         if before := [message for key, message in messages.items() if key not in firsts]:
-            asked = {"subscriber": subscriber, "items": rows(before)}
-            known |= {key: Handled(*found) for key, *found in connection.execute(KNOWN, asked)}
+            known |= {key: Handled(*found) for key, *found in connection.execute(KNOWN, sent | {"items": rows(before)})}
     return known
 
 

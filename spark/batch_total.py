@@ -1,6 +1,8 @@
 """The totals of batches as Spark sums them from the landed table, beside those that were published."""
 
-# May be deleted, with service/aggregator/ and its migration: whatever names it looks first whether it is there.
+from spark import hops, settings, snapshot
+
+# May be deleted, with service/aggregator/ and its migration: what knows of it is here, and at the end it adds itself.
 INPUTS = ("batch.events",)
 TOPICS = (*INPUTS, "batch-total.events")
 
@@ -46,12 +48,15 @@ DERIVED = {
 HOP = "batch.events → total"
 SOURCE = "'batch ' || place"  # never late: what cannot be judged yet is left out above
 GONE = "if(kind = 'batch-unrecoverable', 'unrecoverable: its records were gone before they could be replayed', null)"
+PUBLISHED = "event_id is not null"
 HOPS = [
-    (HOP, "in batch_sum", "place", {"print": "facts", "source": SOURCE}),
-    (
-        HOP,
-        "out batch",
-        "place",
-        {"when": "event_id is not null", "effect": "event_id", "print": "facts", "source": SOURCE, "note": GONE},
-    ),
+    hops.row(HOP, "in batch_sum", "place", print="facts", source=SOURCE),
+    hops.row(HOP, "out batch", "place", effect="event_id", print="facts", source=SOURCE, note=GONE, when=PUBLISHED),
 ]
+
+settings.INPUTS.extend(INPUTS)
+settings.TOPICS.extend(TOPICS)
+snapshot.TABLES.update(TABLES)
+hops.DERIVED.update(DERIVED)
+hops.HOPS.extend(HOPS)
+hops.PATH.append(HOP)

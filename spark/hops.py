@@ -5,7 +5,6 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from spark.settings import EXTRAS, INPUTS
 from spark.sources import query
 
 # Frames that follow from two others. A redelivery brings a message that was tracked from another record, with the
@@ -28,7 +27,7 @@ HANDLED = "order.events → tracking or dead letter"
 DECIDED = "tracking → fulfillment or rejection"
 VALUE = "coalesce(sha256, 'no value')"
 SENT = "concat_ws(' ', key, sha256)"
-TO_TOPIC = f"if(find_in_set(topic, '{','.join(INPUTS)}') = 0, 'outbox → ' || topic, null)"
+TO_TOPIC = "'outbox → ' || topic"
 
 
 def row(name: str, side_of: str, id: str, *, when: str = "true", **columns: str) -> tuple[str, str, str]:  # noqa: A002
@@ -69,11 +68,8 @@ HOPS = [
     row("audit entry → outbox", "in audit_entry", "audit_entry_id", print="facts"),
     row("audit entry → outbox", "out outbox", "audit_entry_id", effect="event_id", print="facts"),
     row("outbox → topic", "in outbox", "event_id", hop=TO_TOPIC, print=SENT),
-    row("outbox → topic", "out landed", "event_id", hop=TO_TOPIC, effect="event_id", print=SENT),
+    row("outbox → topic", "out landed", "event_id", hop=TO_TOPIC, effect="event_id", print=SENT, when="not is_input"),
 ]
-for extra in EXTRAS:
-    DERIVED |= extra.DERIVED
-    HOPS += [row(name, side_of, id_, **columns) for name, side_of, id_, columns in extra.HOPS]
 PATH = list(dict.fromkeys(hop for hop, _, _ in HOPS))
 
 

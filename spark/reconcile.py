@@ -18,9 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark import hops, outcome, positions, report, snapshot, sources
 from spark import land as landing
 from spark.session import BEGAN, give_up, locate, make_session, say
-from spark.settings import Settings
-
-ORDERS = "order.events"
+from spark.settings import INPUTS, Settings
 
 Frames = dict[str, DataFrame]
 Ranges = dict[positions.Position, range]
@@ -32,9 +30,9 @@ def run(spark: SparkSession, settings: Settings, land: bool, ledger: str | None,
     run_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     partitions = positions.partitions(admin, settings.topics)
-    committed = positions.committed(admin, settings.group_id, ORDERS)
+    committed = positions.committed(admin, settings.group_id, INPUTS[0])
     held, log = read_settled(spark, settings, ledger, deadline)
-    there = positions.offsets_now(admin, partitions, ORDERS)
+    there = positions.offsets_now(admin, partitions, INPUTS[0])
     held |= settle_landing(spark, settings, there, land, deadline)
     late = sources.query(sources.LATE, held, committed=json.dumps(committed))
     judged = sources.query(outcome.JUDGED, {"hops": hops.all_hops(held), "late": late}).persist()

@@ -10,8 +10,6 @@ from psycopg.conninfo import make_conninfo
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark.settings import EXTRAS
-
 # Each query gives the columns that are compared; `source` is the message or the record behind a row, `facts`
 # and `audit` are what an event and its row, an audit entry and what it tells of, must have in common.
 TRACKING = """select subscriber, message_id, 'message ' || message_id as source, partition, "offset",
@@ -38,6 +36,8 @@ OUTBOX = """select event_id::text, aggregate_type || '.events' as topic, aggrega
         fulfillment_id jsonb, customer_id jsonb, total jsonb, lines jsonb)
     left join (values ('fulfillment', 'fulfilled'), ('rejection', 'rejected')) as decision(kind, decided)
         on kind = aggregate_type"""
+
+TABLES = {"fulfillment": FULFILLMENT, "dead_letter": DEAD_LETTER}  # further ones of the same database
 
 
 class Snapshot(NamedTuple):
@@ -79,9 +79,7 @@ def read_all(spark: SparkSession, subscriber: str, fulfillment: Snapshot, audit:
     """Every table that is compared; both outboxes as one."""
     return {
         "tracking": fulfillment.read(spark, TRACKING).where(F.col("subscriber") == subscriber),
-        "fulfillment": fulfillment.read(spark, FULFILLMENT),
-        "dead_letter": fulfillment.read(spark, DEAD_LETTER),
         "outbox": fulfillment.read(spark, OUTBOX).union(audit.read(spark, OUTBOX)),
         "audit_entry": audit.read(spark, AUDIT_ENTRY),
-        **{name: fulfillment.read(spark, text) for extra in EXTRAS for name, text in extra.TABLES.items()},
+        **{name: fulfillment.read(spark, text) for name, text in TABLES.items()},
     }

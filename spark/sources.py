@@ -22,7 +22,7 @@ LANDED = """select topic, partition, offset, concat_ws('/', topic, partition, of
         when size(message_ids) = 1 then string(get(message_ids, 0).value) end as message_id,
     if(is_input, concat('record ', position),
         coalesce(concat('message ', message_id), concat('record ', key))) as source,
-    if(is_input and topic <> 'order.events', string(value), null) as value
+    if(is_input and topic <> 'order.events', string(value), null) as value, is_input
     from (select *, find_in_set(topic, {inputs}) > 0 as is_input, filter(headers, header -> header.key = 'id') as ids,
         filter(headers, header -> header.key = 'message_id') as message_ids from {landed})
     where offset < from_json({ends}, 'map<string, bigint>')[concat_ws('/', topic, partition)]"""

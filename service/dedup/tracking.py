@@ -12,9 +12,8 @@ FRESH = """
 
 # Retention, so many rows at a time: the oldest lie together, and rows that somebody holds are left for the next time.
 FORGET = """
-    delete from tracking where ctid = any(array(
-        select ctid from tracking where subscriber = :subscriber and handled_at < :before
-        limit :limit for update skip locked))"""
+    delete from tracking where ctid = any(array(select ctid from tracking
+        where subscriber = :subscriber and handled_at < :before limit :limit for update skip locked))"""
 
 
 def store(write: Write) -> DedupStore:

@@ -127,7 +127,7 @@ def test_another_store_has_no_marks_to_show(spoiled: Stack) -> None:
 def test_spark_lets_each_number_pass_once(spoiled: Stack, spark: SparkSession, sent: DataSet, tmp_path: Path) -> None:
     """The same numbers from the landed table: 3,500 passed, 1,358 dropped, each key in its order."""
     bootstrap = spoiled.env()["KAFKA_BOOTSTRAP_SERVERS"]
-    settings = SparkSettings(kafka_bootstrap_servers=bootstrap, delta_root=str(tmp_path), topics=(sent.topic,))
+    settings = SparkSettings(kafka_bootstrap_servers=bootstrap, delta_root=str(tmp_path), topics=[sent.topic])
     start(spark, settings, once=True).awaitTermination()
     rows = watermarked(read_landed(spark, settings), sent.topic).orderBy("partition", "offset").collect()
     assert Counter(row.passed for row in rows) == {True: 3500, False: 1358}
