@@ -45,7 +45,7 @@ def test_a_total_is_exact_where_a_float_is_not() -> None:
         ({"order_id": "a\nb"}, "order_id: has a character that may not stand there"),
         ({"order_id": "a\0b"}, "order_id: has a character that may not stand there"),
         ({"order_id": "a\u2028b"}, "order_id: has a character that may not stand there"),
-        ({"order_id": "\ud800"}, "order_id: has a character that is no character"),
+        ({"order_id": "\ud800"}, "order_id: has a surrogate"),
         ({"order_id": 7}, "order_id: "),
         ({"customer_id": None}, "customer_id: "),
         ({"placed_at": "yesterday"}, "placed_at: "),
