@@ -3,7 +3,6 @@
 import os
 import sys
 
-from migrations.settings import Settings as Migrations
 from ops.settings import Settings
 from ops.stack.jars import Run
 from service.dedup import choose
@@ -19,6 +18,8 @@ def prepare(settings: Settings, run: Run) -> None:
 
 def main() -> None:
     """Apply the tables, as often as you like; a store without any has none to apply."""
+    from migrations.settings import Settings as Migrations  # noqa: PLC0415 - the demo's image comes without
+
     server, name = Migrations(), os.environ.get("DEDUP_STORE", DEFAULT)
     tables = getattr(choose(name), "TABLES", "")
     if tables:

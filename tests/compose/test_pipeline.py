@@ -17,7 +17,7 @@ from tests.client import committed, until, until_handled
 from tests.compose.project import Project, ask
 from tests.reconciliation import GOOD
 
-ONE_SHOTS = ("preflight", "secrets", "migrations", "topics", "connector")
+ONE_SHOTS = ("preflight", "secrets", "migrations", "topics", "dedup-tables", "connector")
 ORDERS = 3_000
 RATE = 200  # a second: 15 s of load, in which a part dies and comes back
 

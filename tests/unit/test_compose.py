@@ -2,6 +2,7 @@
 
 import copy
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -154,3 +155,14 @@ def test_every_role_has_its_secret() -> None:
     assert SERVICES["secrets"]["group_add"] == [group for _, group in made]
     for name, role in {"postgres": "postgres", "service": "app", "audit": "audit", "connect": "cdc"}.items():
         assert SERVICES[name]["group_add"] == [dict(made)[role]]
+
+
+@pytest.mark.parametrize("command", ["ops.demo", "ops.produce", "ops.status", "ops.forget", "ops.stack.stack"])
+def test_what_the_image_of_the_demo_holds_is_enough(command: str) -> None:
+    """Its commands are imported without the folders of the core that the image leaves out."""
+    held = set(re.findall(r"^COPY (\w+) \1$", (ROOT / "spark" / "Dockerfile").read_text(), re.MULTILINE))
+    absent = {"service", "connect", "migrations", "spark"} - held
+    assert absent, "the image holds all of the core: then there is nothing to test"
+    code = f"import sys; sys.modules.update(dict.fromkeys({sorted(absent)})); import {command}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
