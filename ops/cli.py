@@ -104,6 +104,9 @@ def reconcile(
     as_json: Json = False,
 ) -> None:
     """Compare every id at every hop, both ways; exit 1 if something is lost, doubled or different."""
+    from ops.demo import need_tracking
+
+    need_tracking(make_stack().settings)
     options = {"--ledger": ledger and ledger.resolve(), "--deadline": deadline}
     named = [text for name, value in options.items() if value is not None for text in (name, str(value))]
     flags = [name for name, wanted in {"--land": land, "--json": as_json}.items() if wanted]

@@ -9,6 +9,7 @@ from ops.orders import count_kinds, make_records
 from ops.positions import try_lag
 from ops.produce import ProduceError, new_run, produce
 from ops.progress import Note, step
+from ops.settings import Settings
 from ops.stack.stack import Stack
 from ops.stack.supervisor import POLL_SECONDS, StackError
 
@@ -18,6 +19,7 @@ STANDSTILL_SECONDS = 60  # a service that has not come on for this long will not
 def demo(stack: Stack, orders: int, seed: int) -> int:
     """Start, produce, wait, land and reconcile; stop what was started; the verdict comes last."""
     try:
+        need_tracking(stack.settings)
         with nullcontext() if stack.settings.attach else stack.running():
             code, verdict = go_through(stack, orders, seed)
     except (StackError, ProduceError) as failure:
@@ -25,6 +27,15 @@ def demo(stack: Stack, orders: int, seed: int) -> int:
         code, verdict = 2, "verdict: none was reached, what stood in the way is said above"
     print(verdict)
     return code
+
+
+def need_tracking(settings: Settings) -> None:
+    """Another dedup store writes no tracking rows, and all of its messages would be reported as missing."""
+    if settings.dedup_store != "tracking":
+        raise StackError(
+            f"DEDUP_STORE={settings.dedup_store}: reconciliation compares the tracking table, which it does not "
+            "fill; take DEDUP_STORE=tracking, or look into the outbox yourself"
+        )
 
 
 def go_through(stack: Stack, orders: int, seed: int) -> tuple[int, str]:

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from ops.demo import demo
 from ops.settings import Settings
 from ops.stack.broker import override
 from ops.stack.checks import disk_full, java_unfit, port_taken
 from ops.stack.files import is_whole, make_secrets
 from ops.stack.jars import jars_folder
 from ops.stack.part import parts, service
+from ops.stack.stack import Stack
 from ops.stack.state import Identity, State, read_state, write_state
 
 
@@ -156,3 +158,12 @@ def test_addresses_from_outside_count_only_when_asked_for(monkeypatch: pytest.Mo
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "kafka:9092")
     assert Settings(attach=False).environment()["KAFKA_BOOTSTRAP_SERVERS"] != "kafka:9092"
     assert Settings(attach=True).environment()["KAFKA_BOOTSTRAP_SERVERS"] == "kafka:9092"
+
+
+def test_reconciliation_is_refused_for_a_store_without_tracking(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is started, the sentence names the setting; the exit code is that of who could not look."""
+    settings = Settings(_env_file=None, run_dir=tmp_path, dedup_store="watermark")  # type: ignore[call-arg]
+    assert demo(Stack(settings), 1, 1) == 2
+    assert "DEDUP_STORE=watermark: reconciliation compares the tracking table" in capsys.readouterr().err
