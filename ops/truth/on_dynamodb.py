@@ -64,42 +64,33 @@ def both_sizes(place: Place) -> int:
     return items_size(place) + table_size("fence", place)
 
 
+PUT_LAST = Store(
+    "DynamoDB, put last (the usual form)",
+    "never for an effect that must not happen twice",
+    make=partial(plain, False),
+    lose=lose,
+    forget=lose,
+    size=items_size,
+    slow=True,
+)
 ON_DYNAMODB = {
-    "plain": Store(
-        "DynamoDB, put last (the usual form)",
-        "never for an effect that must not happen twice",
-        make=partial(plain, False),
-        lose=lose,
-        forget=lose,
-        size=items_size,
-        slow=True,
-    ),
-    "second_look": Store(
-        "DynamoDB, put last, a second look before the effect",
-        "never: the hole is narrower, and still there",
+    "plain": PUT_LAST,
+    "second_look": PUT_LAST._replace(
+        title="DynamoDB, put last, a second look before the effect",
+        choose_it="never: the hole is narrower, and still there",
         make=partial(plain, True),
-        lose=lose,
-        forget=lose,
-        size=items_size,
-        slow=True,
     ),
-    "downstream": Store(
-        "DynamoDB, put last, and the lake removes doubles by their derived id",
-        "if whoever reads the events removes doubles, and nobody else sees the effect",
+    "downstream": PUT_LAST._replace(
+        title="DynamoDB, put last, and the lake removes doubles by their derived id",
+        choose_it="if whoever reads the events removes doubles, and nobody else sees the effect",
         make=removed,
-        lose=lose,
-        forget=lose,
-        size=items_size,
-        slow=True,
         downstream=True,
     ),
-    "dynamodb": Store(
-        "DynamoDB, lease and fencing token",
-        "if workers should see what others have in hand before they begin; the fence in Postgres decides",
+    "dynamodb": PUT_LAST._replace(
+        title="DynamoDB, lease and fencing token",
+        choose_it="if workers should see what others have in hand before they begin; the fence in Postgres decides",
         make=leases,
-        lose=lose,
         forget=forget_both,
         size=both_sizes,
-        slow=True,
     ),
 }

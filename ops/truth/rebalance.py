@@ -43,6 +43,7 @@ def redeliver(bootstrap_servers: str, record: Record, handle: Handle) -> list[Re
         second = workers.submit(scene.work, lambda: None)
         second.add_done_callback(lambda _: scene.finished.set())
         (late, is_late_committed), (good, is_good_committed) = first.result(), second.result()
+    assert late.offset == good.offset, "the second worker got another record"
     assert is_good_committed, "the second worker was thrown out of the group, too"
     assert not is_late_committed, "the first worker was not thrown out of the group"
     return [late, good]

@@ -1,4 +1,4 @@
-"""What the tests of the aggregator share: one instance on real Postgres."""
+"""What the integration tests share: ways to real databases, and what works on them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +7,8 @@ import pytest
 from sqlalchemy import Engine
 
 from ops.stack.stack import Stack
+from ops.truth.place import in_stack
+from ops.truth.stores import Place
 from service.database import connect_to
 from tests.batches import Aggregator, Log
 from tests.client import fresh
@@ -14,11 +16,18 @@ from tests.client import fresh
 
 @pytest.fixture
 def engine(spoiled: Stack) -> Iterator[Engine]:
-    """The aggregator's own way to its database."""
+    """The service's own way to its database."""
     env = spoiled.env()
     made = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
     yield made
     made.dispose()
+
+
+@pytest.fixture(scope="module")
+def place(spoiled_stack: Stack) -> Iterator[Place]:
+    """The dedup stores in the databases of a stack whose data nobody needs."""
+    with in_stack(spoiled_stack) as found:
+        yield found
 
 
 @pytest.fixture

@@ -3,15 +3,12 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
 
 from ops.stack.stack import Stack
-from service.database import connect_to
 from service.dedup import choose
 from service.handler import waves
 from service.write import write
@@ -19,15 +16,6 @@ from tests.builders import record, value
 from tests.client import connect, counts, fresh, query
 from tests.stores import OWN_TABLES, SQL, STORES, apply_tables
 from tests.unit.drift import read_compose
-
-
-@pytest.fixture
-def engine(spoiled: Stack) -> Iterator[Engine]:
-    """The service's own way to its database."""
-    env = spoiled.env()
-    made = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
-    yield made
-    made.dispose()
 
 
 def drop_tables(name: str) -> None:

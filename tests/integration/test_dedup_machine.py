@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import pytest
@@ -10,10 +10,8 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from ops.stack.stack import Stack
 from ops.truth.columns import STORES
 from ops.truth.effect import Moments, effects
-from ops.truth.place import in_stack
 from ops.truth.stores import Place, Store
 from ops.truth.trial import Trial, crash
 from service.dedup import DedupStore, Write
@@ -159,13 +157,6 @@ class Machine(RuleBasedStateMachine):
 def message_id(record: Record) -> str:
     """As the producer gave it."""
     return record.given("message_id")[0].decode()
-
-
-@pytest.fixture(scope="module")
-def place(spoiled_stack: Stack) -> Iterator[Place]:
-    """The stores in the databases of a stack whose data nobody needs."""
-    with in_stack(spoiled_stack) as found:
-        yield found
 
 
 def look(place: Place, store: Store, phases: Sequence[Phase] = tuple(Phase)) -> None:

@@ -2,15 +2,13 @@
 
 import random
 import threading
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, text
 
 from ops.stack.stack import Stack
-from service.database import connect_to, sorted_errors
+from service.database import sorted_errors
 from service.dedup import Handled
 from service.dedup.tracking import FRESH
 from service.handler import Steps, handle, waves
@@ -21,15 +19,6 @@ from tests.builders import record, value
 from tests.client import connect, counts, fresh, query, until
 
 WORKERS = 4
-
-
-@pytest.fixture
-def engine(spoiled: Stack) -> Iterator[Engine]:
-    """The service's own way to its database."""
-    env = spoiled.env()
-    made = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
-    yield made
-    made.dispose()
 
 
 @pytest.fixture

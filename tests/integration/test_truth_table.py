@@ -1,27 +1,17 @@
 """The contract of the dedup stores, on real parts: every law on every store, those kept and those broken."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ops.stack.stack import Stack
 from ops.truth.anomalies import ANOMALIES
 from ops.truth.columns import STORES
 from ops.truth.command import Cell, run_all
 from ops.truth.page import in_words
-from ops.truth.place import in_stack
 from ops.truth.stores import Place
 
 PAGE = Path(__file__).parents[2] / "ops" / "truth" / "TRUTH-TABLE.md"
-CONTROLS = {"nothing", "apart"}
-
-
-@pytest.fixture(scope="module")
-def place(spoiled_stack: Stack) -> Iterator[Place]:
-    """The stores in the databases of a stack whose data nobody needs."""
-    with in_stack(spoiled_stack) as found:
-        yield found
+AFTER_A_REBALANCE = {"nothing": 2, "plain": 2, "dynamodb": 1, "tracking": 1}  # effects of one message
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +35,21 @@ def test_a_store_keeps_and_breaks_the_laws_that_it_says(
 def test_every_anomaly_harms_some_store(cells: dict[tuple[str, str], Cell], law: str) -> None:
     """The control: there is no law that each store would keep, whatever it does."""
     assert {cell.verdict for (other, _), cell in cells.items() if other == law} - {"survives"}
+
+
+@pytest.mark.parametrize(("name", "effects"), [one for one in AFTER_A_REBALANCE.items() if one[0] in STORES])
+def test_a_redelivery_after_a_forced_rebalance_has_one_effect(
+    cells: dict[tuple[str, str], Cell], name: str, effects: int
+) -> None:
+    """The first call is slow and the poll interval exceeded: two without dedup and in the plain form, one in ours."""
+    cell = cells["rebalance", name]
+    assert (cell.doubled, cell.lost) == (effects - 1, 0)
+
+
+def test_without_dedup_three_deliveries_have_three_effects(cells: dict[tuple[str, str], Cell]) -> None:
+    """The control of all controls: nothing but a dedup store keeps the effect from happening each time."""
+    cell = cells["repeated", "nothing"]
+    assert (cell.doubled, cell.lost) == (2, 0)
 
 
 def test_the_default_breaks_no_law_but_those_of_memory(cells: dict[tuple[str, str], Cell]) -> None:
