@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import structlog
 
 from service import metrics
-from service.dedup import Handled
+from service.dedup import Handled, Write
 from service.outage import RefusedError
 from service.post import Entry
 from service.record import DeadLetter, Item, Message, Record, read
@@ -38,7 +39,7 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
     for wave in waves(records, steps.read):
         letters = [item for item in wave if isinstance(item, DeadLetter)]
 
-        known = halving(wave, steps.write, lambda item, refusal: steps.write([bury(item, refusal)]))
+        known = halving(wave, steps.write, partial(bury, letters, steps.write))
         handled, conflicts = compare(wave, known)
         if conflicts:
             steps.write(conflicts)
@@ -50,7 +51,7 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
             steps.mark(answers)
 
         steps.settle(wave)
-        report(handled, known, letters + conflicts, answers)
+        report(wave, known, letters + conflicts, answers)
     steps.commit(records)
 
 
@@ -88,11 +89,12 @@ def halving(
     return halving(parts[:middle], step, alone) | halving(parts[middle:], step, alone)
 
 
-def bury(item: Item, refusal: RefusedError) -> DeadLetter:
-    """The dead letter of a message that the database will never take."""
+def bury(letters: list[DeadLetter], write: Write, item: Item, refusal: RefusedError) -> dict[str, Handled]:
+    """Write a message that the database will never take as a dead letter, one more of its wave."""
     if isinstance(item, DeadLetter):
         raise refusal  # a dead letter fits its table whatever is in it; if not, the defect is ours: stop
-    return DeadLetter(item.record, "invalid", str(refusal))
+    letters.append(DeadLetter(item.record, "invalid", str(refusal)))
+    return write(letters[-1:])
 
 
 def compare(wave: Sequence[Item], known: dict[str, Handled]) -> tuple[list[Message], list[DeadLetter]]:
@@ -103,17 +105,22 @@ def compare(wave: Sequence[Item], known: dict[str, Handled]) -> tuple[list[Messa
     return same, [DeadLetter(m.record, "conflict", "message_id: already seen with another value") for m in others]
 
 
-def report(messages: list[Message], known: dict[str, Handled], letters: list[DeadLetter], answers: Answers) -> None:
+def report(wave: Sequence[Item], known: dict[str, Handled], letters: list[DeadLetter], answers: Answers) -> None:
     """Once for each wave, after everything in it is safe; added up first, because a counter's lock costs."""
-    first = [message for message in messages if known[message.message_id].first]
-    rejected = [message for message in first if not known[message.message_id].fulfilled]
+    messages = [item for item in wave if isinstance(item, Message)]
+    first = [m for m in messages if m.message_id in known and known[m.message_id].first]
+    rejected = [m for m in first if not known[m.message_id].fulfilled]
+    # Neither fresh nor known: the dedup store wants an order, and it came too late.
+    dropped = [m for m in messages if m.message_id not in known and m.record not in [d.record for d in letters]]
     refused = {message_id: error for message_id, error in answers.items() if error}
-    counts = {"duplicate": len(messages) - len(first), "fulfilled": len(first) - len(rejected)}
-    counts |= {"rejected": len(rejected), "audited": len(answers) - len(refused), "audit_refused": len(refused)}
+    counts = {"fulfilled": len(first) - len(rejected), "rejected": len(rejected), "dropped": len(dropped)}
+    counts |= {"duplicate": len(wave) - len(first) - len(dropped) - len(letters)}
+    counts |= {"audited": len(answers) - len(refused), "audit_refused": len(refused)}
     for outcome, count in counts.items():
         metrics.MESSAGES.labels(outcome).inc(count)
-    for m in rejected:
-        log.info("rejected", message_id=m.message_id, order_id=m.order["order_id"], **m.record.place)
+    for m in rejected + dropped:
+        what = "rejected" if m.message_id in known else "dropped"
+        log.info(what, message_id=m.message_id, order_id=m.order["order_id"], **m.record.place)
     for letter in letters:
         metrics.DEAD_LETTERS.labels(letter.kind).inc()
         log.warning("dead_letter", kind=letter.kind, reason=letter.reason, **letter.record.place)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from itertools import count
 from typing import Any, NamedTuple, TypeVar, cast
 
 import structlog
@@ -39,15 +40,13 @@ class Patience(NamedTuple):
     def around(self, stage: str, step: Step) -> Step:
         """The same step, which now answers however long it takes, or is abandoned while it waits."""
 
-        def patient(*args: Any, **kwargs: Any) -> Any:
+        def patient(*args: Any, **kwargs: Any) -> Any:  # noqa: RET503 - without an answer it goes on
             with metrics.STAGE_SECONDS.labels(stage).time():
-                attempt = 0
-                while True:
+                for attempt in count():
                     try:
                         return step(*args, **kwargs)
                     except OutageError as outage:
                         self.wait(stage, attempt, outage)
-                        attempt += 1
 
         return cast("Step", patient)
 

@@ -112,9 +112,8 @@ def kept_headers(headers: Headers, room: int) -> list[dict[str, str | None]]:
     kept: list[dict[str, str | None]] = []
     for name, value in headers:
         room -= len(name.encode("utf-8", "surrogatepass")) + len(value or b"") + HEADER_COST
-        if room < 0:
-            break
-        kept.append({"name": clean(name), "value": base64(value)})
+        if room >= 0:  # it only falls: after the first that does not fit, none does
+            kept.append({"name": clean(name), "value": base64(value)})
     return kept
 
 

@@ -56,8 +56,7 @@ def starting_offsets(wanted: Iterable[Position], landed: Mapping[Position, range
 def landing_behind(landed: Mapping[Position, range], there: Mapping[Position, range]) -> str:
     """A sentence while a partition has not landed up to its end."""
     for (topic, partition), kept in there.items():
-        reached = landed.get((topic, partition), kept[:0]).stop
-        if reached < kept.stop:
+        if (reached := landed.get((topic, partition), kept[:0]).stop) < kept.stop:
             return f"{topic}/{partition} has landed up to {reached} of {kept.stop}: is land running?"
     return ""
 

@@ -38,8 +38,7 @@ def create_app(settings: Settings, engine: Engine) -> Starlette:
         if len(items) > settings.audit_batch_items:
             raise HTTPException(413, f"items: at most {settings.audit_batch_items} are allowed")
         given = [(item.get("idempotency_key"), item.get("body")) for item in items]
-        answers = await run_in_threadpool(answer, engine, given)
-        pairs = zip(given, answers, strict=True)
+        pairs = zip(given, await run_in_threadpool(answer, engine, given), strict=True)
         return respond(200, {"items": [{"idempotency_key": k, "status": s, "body": b} for (k, _), (s, b) in pairs]})
 
     async def readyz(_request: Request) -> Response:

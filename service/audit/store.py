@@ -33,10 +33,8 @@ RECORDED = text("select idempotency_key, answer from audit_entry where idempoten
 
 def record(engine: Engine, entries: Sequence[Entry]) -> list[Answer]:
     """An answer for each entry, in order: made now, replayed, or refused because the body is another."""
-    known: dict[str, Entry] = {}
-    for entry in entries:
-        known.setdefault(entry.idempotency_key, entry)
-    rows = [{**entry.body, **entry.answer, "answer": entry.answer} for entry in known.values()]
+    known = {entry.idempotency_key: entry for entry in reversed(entries)}  # of two with one key, the first
+    rows = [{**entry.body, **entry.answer, "answer": entry.answer} for entry in reversed(known.values())]
     with sorted_errors(), engine.connect() as connection:
         made = connection.scalars(RECORD, {"entries": to_json(rows).decode()}).all()
         if before := known.keys() - made:

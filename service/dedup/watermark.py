@@ -45,7 +45,7 @@ BREAKS = frozenset({"disorder", "more_partitions", "two_producers", "store_lost"
 
 
 def store(write: Write) -> DedupStore:
-    """A lower number that comes late is lost without a word: numbers must strictly increase in each partition."""
+    """A lower number that comes late is dropped, counted and logged: numbers must increase in each partition."""
     return InTransaction(write, FRESH, breaks=BREAKS, needs_sequence=True)
 
 

@@ -90,7 +90,7 @@ def test_each_partition_has_a_mark_of_its_own(place: Place) -> None:
 
 
 def test_control_a_number_that_comes_late_is_lost(place: Place) -> None:
-    """Numbers that do not increase lose messages without a word: this is what the store asks of its producers."""
+    """Numbers that do not increase lose messages, however good: this is what the store asks of its producers."""
     assert [place.passes(0, 2), place.passes(0, 1), place.passes(0, 3)] == [True, False, True]
 
 

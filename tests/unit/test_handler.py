@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
 
 from service.dedup import Handled
 from service.handler import Steps, handle
@@ -110,6 +112,32 @@ def test_a_message_that_the_database_refuses_is_buried_alone() -> None:
     assert [letter.record.headers for letter in world.letters] == [[("message_id", b"m-50")]]
     assert len(world.audit) == 100
     assert world.calls[-1] == "commit"
+
+
+def counted(name: str, **labels: str) -> float:
+    """What a counter says."""
+    return REGISTRY.get_sample_value(name, labels) or 0
+
+
+def test_a_message_that_the_database_refuses_is_told() -> None:
+    """It is counted and logged as the dead letter that it became, and as nothing else."""
+    letters, dropped = counted("dead_letters_total", kind="invalid"), counted("messages_total", outcome="dropped")
+    with capture_logs() as told:
+        handle([record("m-1"), refused := record("m-2")], World(refuse="m-2").steps())
+    assert counted("dead_letters_total", kind="invalid") == letters + 1
+    assert counted("messages_total", outcome="dropped") == dropped
+    assert [(line["event"], line["offset"]) for line in told] == [("dead_letter", refused.offset)]
+
+
+def test_a_message_that_its_dedup_store_lets_fall_is_told() -> None:
+    """Neither fresh nor known, because it came too late: nobody is left to wonder where it went."""
+    world = World()
+    dropped = counted("messages_total", outcome="dropped")
+    with capture_logs() as told:
+        handle([record("m-1")], Steps(lambda _: {}, world.post, world.mark, world.commit))
+    assert counted("messages_total", outcome="dropped") == dropped + 1
+    assert [(line["event"], line["message_id"]) for line in told] == [("dropped", "m-1")]
+    assert world.calls == ["commit"]
 
 
 def test_an_entry_that_the_receiver_refuses_is_marked_with_its_reason() -> None:
