@@ -7,7 +7,6 @@ import pytest
 from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import Sent, exactly_one, fresh, send, until, until_handled
-from tests.reconciliation import Reconcile, all_matched
 
 ORDERS = 600  # more than a batch for each of the two
 
@@ -34,9 +33,3 @@ def test_a_killed_worker_loses_and_doubles_nothing(stack: Stack, step: str) -> N
     stack.stop("service-2")
     until_handled()
     exactly_one(list(sent))
-
-
-def test_afterwards_everything_reconciles(stack: Stack, reconcile: Reconcile) -> None:
-    """Id by id, hop by hop, everything that the tests above have sent is matched."""
-    until_handled()
-    all_matched(reconcile())

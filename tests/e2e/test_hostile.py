@@ -9,7 +9,6 @@ import pytest
 from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import Landed, Sent, exactly_one, fresh, query, send, until_handled, until_published
-from tests.reconciliation import Reconcile, all_matched
 
 GOOD = value()
 BIG = b'{"order_id": "' + b"x" * 1_000_000 + b'"}'
@@ -128,9 +127,3 @@ def test_a_conflict_is_a_dead_letter_and_changes_nothing(stack: Stack) -> None:
         (other, "conflict"),
         (later, "conflict"),
     ]
-
-
-def test_afterwards_everything_reconciles(stack: Stack, reconcile: Reconcile) -> None:
-    """Id by id, hop by hop, everything that the tests above have sent is matched."""
-    until_handled()
-    all_matched(reconcile())

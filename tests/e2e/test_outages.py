@@ -16,7 +16,6 @@ from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import Sent, away, exactly_one, fresh, query, send, until, until_handled, until_published
 from tests.e2e.front import Failing
-from tests.reconciliation import Reconcile, all_matched
 
 ORDERS = 2_000
 
@@ -159,9 +158,3 @@ def metric(stack: Stack, name: str) -> float:
     """The sum of a metric of the service."""
     lines = requests.get(f"{stack.env()['SERVICE_URL']}/metrics", timeout=10).text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
-
-
-def test_afterwards_everything_reconciles(stack: Stack, reconcile: Reconcile) -> None:
-    """Id by id, hop by hop, everything that the tests above have sent is matched."""
-    until_handled()
-    all_matched(reconcile())

@@ -16,7 +16,6 @@ from confluent_kafka.cimpl import NewTopic
 from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import Sent, away, exactly_one, fresh, query, reader, send, until, until_handled
-from tests.reconciliation import Reconcile, all_matched
 
 
 def orders(count: int, topic: str = "order.events") -> list[str]:
@@ -151,9 +150,3 @@ def test_no_secret_is_told(stack: Stack) -> None:
     for database in ("fulfillment", "audit"):
         rows = query("select prosrc from pg_proc union all select query from pg_stat_activity", database=database)
         assert not [row for row in rows for secret in secrets if secret in (row[0] or "")]
-
-
-def test_afterwards_everything_reconciles(stack: Stack, reconcile: Reconcile) -> None:
-    """Id by id, hop by hop, everything that the tests above have sent is matched."""
-    until_handled()
-    all_matched(reconcile())
