@@ -1,7 +1,6 @@
-"""What people and programs read of an audit: a table, JSON or SARIF, and one line that sums it up."""
+"""What people and programs read of an audit: a table, JSON or SARIF; and whether it fails."""
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,21 +47,6 @@ def shown(found: Finding) -> dict[str, Any]:
         "message": found.message,
         "fix": found.fix,
     }
-
-
-def summary(audit: Audit) -> str:
-    """One line: what was looked at and what came of it."""
-    verdicts = Counter(each.verdict.replace("_", " ") for each in audit.producers)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())) or "none"
-    counts = Counter(LEVELS[found.severity] for found in audit.every())
-    found = ", ".join(several(counts[level], level) for level in ("error", "warning", "note"))
-    ignored = f"{len(audit.ignored)} ignored with a reason"
-    return f"{several(audit.files, 'file')}; producers: {told}; findings: {found}; {ignored}"
-
-
-def several(count: int, what: str) -> str:
-    """So many of something."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def failing(findings: Sequence[Finding], least: str) -> bool:

@@ -1,4 +1,6 @@
-"""The audit as a table for people: each producer with its verdict and what becomes effective, then every finding."""
+"""The audit as a table for people: each producer, its verdict and what becomes effective; every finding; the sum."""
+
+from collections import Counter
 
 from rich.console import Console
 from rich.markup import escape
@@ -6,7 +8,6 @@ from rich.markup import escape
 from ops.check.audit import Audit
 from ops.check.finding import LEVELS, Finding
 from ops.check.judgement import Judgement
-from ops.check.output import summary
 
 COLOURS = {"idempotent": "green", "not_idempotent": "red", "refused": "red", "depends": "yellow"}
 LEVEL_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -41,3 +42,18 @@ def print_finding(found: Finding, console: Console) -> None:
     fix = found.fix.replace("\n", "\n         ")
     text = f"\n{head}\n    {escape(found.message)}\n    fix: {escape(fix)}"
     console.print(text + (f"\n    see: {found.link}" if found.link else ""), highlight=False, soft_wrap=True)
+
+
+def summary(audit: Audit) -> str:
+    """One line: what was looked at and what came of it."""
+    verdicts = Counter(each.verdict.replace("_", " ") for each in audit.producers)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())) or "none"
+    counts = Counter(LEVELS[found.severity] for found in audit.every())
+    found = ", ".join(several(counts[level], level) for level in ("error", "warning", "note"))
+    ignored = f"{len(audit.ignored)} ignored with a reason"
+    return f"{several(audit.files, 'file')}; producers: {told}; findings: {found}; {ignored}"
+
+
+def several(count: int, what: str) -> str:
+    """So many of something."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
