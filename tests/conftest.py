@@ -1,7 +1,7 @@
 """The embedded stack, started once for all tests that need it, and a second one for those that spoil it.
 
 What the tests leave on the first must reconcile: nothing lost, nothing doubled, whatever they did to it.
-A stack that is up already (RUN_DIR=.run/test) is used as it is, and left running.
+A stack that is up already (RUN_DIR=.run/test) is used as it is, and left running; any other begins empty.
 """
 
 import os
@@ -43,6 +43,9 @@ def running(name: str, ports: int, *, dynamodb: bool = False) -> Iterator[Stack]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SESSION_TIMEOUT_MS", "6000")  # the broker's least: a killed worker is missed sooner
         stack = Stack(settings)
+        stack.claim()
+        if not any(map(stack.supervisor.alive, stack.parts)):
+            stack.remove_data()  # of the run before: its schema may be another, and Spark would compare its orders too
         with stack.running():
             yield stack
 

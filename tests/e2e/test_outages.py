@@ -17,10 +17,8 @@ from tests.builders import value
 from tests.client import Sent, away, exactly_one, fresh, query, send, until, until_handled, until_published
 from tests.e2e.front import Failing
 
-ORDERS = 2_000
 
-
-def orders(count: int = ORDERS) -> list[str]:
+def orders(count: int) -> list[str]:
     """Send so many good orders, and return their message ids."""
     prefix = fresh("out")
     ids = [f"{prefix}-{n}" for n in range(count)]
