@@ -1,10 +1,7 @@
 """Parts that go away under load and come back: nothing lost, nothing doubled, nobody called."""
 
 import json
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from signal import Signals
 from typing import Any
 
@@ -13,39 +10,9 @@ import requests
 
 from ops.front import Front
 from ops.stack.stack import Stack
-from tests.builders import value
-from tests.client import Sent, away, exactly_one, fresh, query, send, until, until_handled, until_published
+from tests.client import away, exactly_one, query, until, until_handled, until_published
 from tests.e2e.front import Failing
-
-
-def orders(count: int) -> list[str]:
-    """Send so many good orders, and return their message ids."""
-    prefix = fresh("out")
-    ids = [f"{prefix}-{n}" for n in range(count)]
-    send([Sent(i, i, value(i)) for i in ids])
-    return ids
-
-
-@contextmanager
-def load(bursts: int = 100, each: int = 20) -> Iterator[list[str]]:
-    """Orders that keep coming, in another thread, while the block does its harm."""
-    sent: list[str] = []
-    done = threading.Event()
-
-    def keep_sending() -> None:
-        for _ in range(bursts):
-            sent.extend(orders(each))
-            if done.is_set():
-                return
-
-    thread = threading.Thread(target=keep_sending)
-    thread.start()
-    try:
-        until(lambda: len(sent), lambda count: count > each, 30, "no order was sent")
-        yield sent
-    finally:
-        done.set()
-        thread.join()
+from tests.load import load, orders
 
 
 def assert_all_published(ids: list[str]) -> None:
@@ -124,13 +91,11 @@ def test_a_receiver_that_fails_and_recovers_has_one_effect(stack: Stack, fault: 
     """Whatever the receiver answers instead of an answer, the same keys are posted until it gives one."""
     failing = Failing(stack.env()["AUDIT_URL"], fault, times=3)
     with Front(failing.handle) as front:
-        stack.stop("service")
         stack.start("service", env={"AUDIT_URL": front.url, "AUDIT_TIMEOUT_SECONDS": "2"})
         try:
             ids = orders(100)
             until_handled()
         finally:
-            stack.stop("service")
             stack.start("service")
     exactly_one(ids)
     assert failing.failed == 3
@@ -140,13 +105,11 @@ def test_a_receiver_that_fails_and_recovers_has_one_effect(stack: Stack, fault: 
 def test_an_entry_that_is_refused_for_good_does_not_block(spoiled: Stack) -> None:
     """An item that the receiver refuses is stored as audit_error, and the others are audited."""
     with Front(Failing(spoiled.env()["AUDIT_URL"], "refuse one", times=1).handle) as front:
-        spoiled.stop("service")
         spoiled.start("service", env={"AUDIT_URL": front.url})
         try:
             ids = orders(100)
             until_handled()
         finally:
-            spoiled.stop("service")
             spoiled.start("service")
     errors = query("select audit_error from tracking where message_id = any(%s) and audited_at is null", ids)
     assert errors == [("422 Idempotency-Key: already used with another body",)]

@@ -16,14 +16,7 @@ from confluent_kafka.cimpl import NewTopic
 from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import Sent, away, exactly_one, fresh, query, reader, send, until, until_handled
-
-
-def orders(count: int, topic: str = "order.events") -> list[str]:
-    """Send so many good orders, and return their message ids."""
-    prefix = fresh("proc")
-    ids = [f"{prefix}-{n}" for n in range(count)]
-    send([Sent(i, i, value(i)) for i in ids], topic)
-    return ids
+from tests.load import orders
 
 
 def log_of(stack: Stack, name: str = "service") -> str:

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -17,15 +16,8 @@ from spark.land import start
 from spark.settings import Settings as SparkSettings
 from tests.builders import value
 from tests.client import Landed, Sent, connect, fresh, query, send, until_handled, until_published
+from tests.load import load, orders
 from tests.reconciliation import GOOD, Reconcile, all_matched, hop
-
-
-def orders(count: int) -> list[str]:
-    """Send so many good orders, and return their message ids."""
-    prefix = fresh("rec")
-    ids = [f"{prefix}-{n}" for n in range(count)]
-    send([Sent(i, i, value(i)) for i in ids])
-    return ids
 
 
 def event_of(message_id: str, topic: str = "fulfillment.events") -> Landed:
@@ -66,21 +58,8 @@ def test_the_command_finds_nothing_in_a_clean_run(stack: Stack) -> None:
 
 def test_under_load_and_lagging_it_finds_nothing(stack: Stack, reconcile: Reconcile) -> None:
     """While orders keep coming, and some are not settled yet, no id is called lost: late ones are late."""
-    done = threading.Event()
-
-    def keep_sending() -> None:
-        for _ in range(500):  # a bound, should nobody say that it is done
-            orders(20)
-            if done.wait(0.1):
-                return
-
-    thread = threading.Thread(target=keep_sending)
-    thread.start()
-    try:
+    with load(bursts=500, pause=0.1):
         hops = all_matched(reconcile())["hops"]
-    finally:
-        done.set()
-        thread.join()
     assert sum(row["late"] for row in hops) > 0, "nothing came between snapshot and landing: this proved nothing"
 
 
