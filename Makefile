@@ -5,7 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Named by the content of what it was made from: with an unchanged lock there is nothing to do, whatever
 # the times of the files say; and it is made last, so an interrupted installation is done again.
-STAMP := $(VENV)/.made-of-$(shell cat requirements.lock pyproject.toml | cksum | tr ' ' '-')
+# The tools are distributions of their own; a copy of the template comes without them.
+TOOLS := $(patsubst %/pyproject.toml,./%,$(wildcard tools/*/pyproject.toml))
+STAMP := $(VENV)/.made-of-$(shell cat requirements.lock pyproject.toml $(wildcard tools/*/pyproject.toml) | cksum | tr ' ' '-')
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
@@ -27,7 +29,7 @@ $(STAMP):
 	@echo "install the locked packages in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation $(addprefix -e ,. $(TOOLS))
 	@touch $@
 
 demo: venv ## the whole way of 5,000 orders, from nothing to a verdict
@@ -35,21 +37,23 @@ demo: venv ## the whole way of 5,000 orders, from nothing to a verdict
 
 test: venv ## everything, on real parts
 	@$(BIN)/lint-imports
-	@$(BIN)/pytest tests --ignore=tests/compose
+	@for tool in $(filter ./tools/check,$(TOOLS)); do (cd $$tool && $(CURDIR)/$(BIN)/pytest) || exit 1; done
+	@$(BIN)/pytest --ignore=tests/compose
 
 test-compose: venv ## the same pipeline on containers (needs Docker)
 	@$(BIN)/pytest tests/compose
 
 prove: venv ## every cell of the ladder and of the truth table, and ten times as many stories as `make test`
-	@PROVE=1 $(BIN)/pytest tests/integration/test_truth_table.py tests/integration/test_dedup_machine.py tests/e2e/test_ladder.py
+	@PROVE=1 $(BIN)/pytest tools/lab/tests/integration/test_dedup_matrix.py tools/lab/tests/integration/test_dedup_machine.py tools/lab/tests/e2e/test_ladder.py
 
 unit: venv ## the tests that need no process
-	@$(BIN)/pytest tests/unit
+	@$(BIN)/pytest $(wildcard extras/*/tests/unit tools/lab/tests/unit) tests/unit
 
 lint: venv ## ruff, mypy and the import rules
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
+	@for tool in $(TOOLS); do (cd $$tool && $(CURDIR)/$(BIN)/mypy) || exit 1; done
 	@$(BIN)/lint-imports
 
 format: venv ## let ruff mend what it can

@@ -24,7 +24,9 @@ def make_roles(admin: Connection, secrets_dir: Path) -> None:
         admin.execute(f"{'alter' if role in known else 'create'} role {role} {attributes}")
         if attributes != "nologin":
             password = (secrets_dir / f"{role}_password").read_bytes().strip()
-            verifier = admin.pgconn.encrypt_password(password, role.encode(), b"scram-sha-256").decode()
+            verifier = admin.pgconn.encrypt_password(
+                password, role.encode(), b"scram-sha-256"
+            ).decode()
             admin.execute(f"alter role {role} password '{verifier}'")
 
 
@@ -33,16 +35,22 @@ def make_database(admin: Connection, name: str, roles: str) -> None:
     quoted = sql.Identifier(name).as_string()
     if not admin.execute("select 1 from pg_database where datname = %s", [name]).fetchone():
         admin.execute(f"create database {quoted} owner owner")
-    admin.execute(f"revoke all on database {quoted} from public; grant connect on database {quoted} to {roles}")
+    admin.execute(
+        f"revoke all on database {quoted} from public; grant connect on database {quoted} to {roles}"
+    )
 
 
 def make_slot(admin: Connection, slot: str) -> None:
     """Make the slot before the first outbox row: what is written before a slot exists is never published."""
-    found = admin.execute("select database from pg_replication_slots where slot_name = %s", [slot]).fetchone()
+    found = admin.execute(
+        "select database from pg_replication_slots where slot_name = %s", [slot]
+    ).fetchone()
     if found is None:
         admin.execute("select pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
     elif found != (admin.info.dbname,):  # slots are the server's, not the database's
-        raise SystemExit(f"slot {slot} belongs to database {found[0]}: use --without-slots for a copy")
+        raise SystemExit(
+            f"slot {slot} belongs to database {found[0]}: use --without-slots for a copy"
+        )
 
 
 def drop_slot(admin: Connection, slot: str) -> None:
@@ -51,4 +59,6 @@ def drop_slot(admin: Connection, slot: str) -> None:
     try:
         admin.execute(f"select pg_drop_replication_slot(slot_name) {ours}", [slot])
     except errors.ObjectInUse as error:
-        raise SystemExit(f"slot {slot} is in use: stop its connector first, then run the downgrade again") from error
+        raise SystemExit(
+            f"slot {slot} is in use: stop its connector first, then run the downgrade again"
+        ) from error

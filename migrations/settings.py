@@ -24,4 +24,6 @@ class Settings(BaseSettings):
     def connect(self, database: str, *, autocommit: bool = True) -> psycopg.Connection:
         """The administrator's way to a database, with no transaction but those that are asked for."""
         password = self.admin_database_password_file.read_text().strip()
-        return psycopg.connect(self.admin_database_url, dbname=database, password=password, autocommit=autocommit)
+        return psycopg.connect(
+            self.admin_database_url, dbname=database, password=password, autocommit=autocommit
+        )

@@ -4,12 +4,11 @@
 
 import json
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-
-from ops.check.command import check
 
 if TYPE_CHECKING:
     from ops.stack.stack import Stack
@@ -28,15 +27,12 @@ Seed = Annotated[int, typer.Option(help="The same seed gives the same orders, id
 
 def an_age(text: str) -> float:
     """So many seconds."""
-    from ops.check.budget.quantity import parse
+    from ops.age import parse_age
 
     try:
-        age = parse(text, "time", "s")
+        return parse_age(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    if age > 100 * 365 * 86_400:
-        raise typer.BadParameter(f"{text!r} is longer ago than anything here")
-    return age
 
 
 @app.command()
@@ -49,7 +45,9 @@ def up() -> None:
 
 
 @app.command()
-def down(data: Annotated[bool, typer.Option(help="Also remove data, passwords, ledgers.")] = False) -> None:
+def down(
+    data: Annotated[bool, typer.Option(help="Also remove data, passwords, ledgers.")] = False,
+) -> None:
     """Stop the embedded stack."""
     stack = make_stack()
     stack.down()
@@ -73,7 +71,9 @@ def status(as_json: Json = False) -> None:
 def produce(
     orders: Orders = 1000,
     seed: Seed = 1,
-    rate: Annotated[float, typer.Option(min=0, help="Records a second; 0 is as fast as it goes.")] = 0,
+    rate: Annotated[
+        float, typer.Option(min=0, help="Records a second; 0 is as fast as it goes.")
+    ] = 0,
     as_json: Json = False,
 ) -> None:
     """Send orders, among them redelivered and broken ones, and keep a ledger of what was acknowledged."""
@@ -91,7 +91,9 @@ def produce(
 
 
 @app.command()
-def land(once: Annotated[bool, typer.Option(help="End when what is there now has landed.")] = True) -> None:
+def land(
+    once: Annotated[bool, typer.Option(help="End when what is there now has landed.")] = True,
+) -> None:
     """Land every topic in its Delta table."""
     raise typer.Exit(run_job("spark.land", *(["--once"] if once else [])))
 
@@ -99,8 +101,12 @@ def land(once: Annotated[bool, typer.Option(help="End when what is there now has
 @app.command()
 def reconcile(
     land: Annotated[bool, typer.Option(help="Land first what is not landed yet.")] = False,
-    ledger: Annotated[Path | None, typer.Option(help="Also look for every record of this ledger.")] = None,
-    deadline: Annotated[float | None, typer.Option(help="Seconds to wait until all is settled.")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Also look for every record of this ledger.")
+    ] = None,
+    deadline: Annotated[
+        float | None, typer.Option(help="Seconds to wait until all is settled.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare every id at every hop, both ways; exit 1 if something is lost, doubled or different."""
@@ -108,7 +114,9 @@ def reconcile(
 
     need_tracking(make_stack().settings)
     options = {"--ledger": ledger and ledger.resolve(), "--deadline": deadline}
-    named = [text for name, value in options.items() if value is not None for text in (name, str(value))]
+    named = [
+        text for name, value in options.items() if value is not None for text in (name, str(value))
+    ]
     flags = [name for name, wanted in {"--land": land, "--json": as_json}.items() if wanted]
     raise typer.Exit(run_job("spark.reconcile", *flags, *named))
 
@@ -122,66 +130,15 @@ def demo(orders: Orders = 5000, seed: Seed = 1) -> None:
 
 
 @app.command()
-def bench(
-    only: Annotated[list[str] | None, typer.Option(help="An arm; again for another.")] = None,
-    orders: Annotated[int, typer.Option(min=1, help="In each round; ten times as many for memory.")] = 50_000,
-    rounds: Annotated[int, typer.Option(min=1, help="Numbers are their medians.")] = 5,
-    as_json: Json = False,
-) -> None:
-    """Measure chain, latency, memory, write, audit and cost on a stack of its own; goals stand beside the numbers."""
-    from ops.bench.command import bench as measure
-    from ops.progress import step
-
-    found = measure(make_stack().settings, step, only or [], orders, rounds)
-    lines = found.pop("lines")
-    print(json.dumps(found, indent=2) if as_json else "\n".join(lines))
-
-
-@app.command()
-def ladder(  # noqa: PLR0913, PLR0917 - one for each option
-    orders: Annotated[int, typer.Option(min=1, help="In each cell; each fault strikes once for 500 of them.")] = 1000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same orders and the same strikes.")] = 1,
-    steps: Annotated[list[int] | None, typer.Option(help="A step, 0 to 5; again for another.")] = None,
-    faults: Annotated[list[str] | None, typer.Option(help="A fault; again for another.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Also write a Markdown page, HTML beside it.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Measure what each pattern buys: the same faults on every step; exit 1 if the last step loses or doubles."""
-    from ops.ladder.command import is_clean
-    from ops.ladder.command import ladder as measure
-    from ops.ladder.page import lines
-    from ops.progress import step
-
-    found = measure(make_stack().settings, step, steps or [], faults or [], orders, seed, output)
-    print(json.dumps(found, indent=2) if as_json else "\n".join(lines(found)))
-    raise typer.Exit(0 if is_clean(found) else 1)
-
-
-@app.command()
-def truth_table(
-    stores: Annotated[list[str] | None, typer.Option(help="A dedup store; again for another.")] = None,
-    anomalies: Annotated[list[str] | None, typer.Option(help="An anomaly; again for another.")] = None,
-    rounds: Annotated[int, typer.Option(min=0, help="Of the speed measurement; 0 leaves the costs out.")] = 5,
-    output: Annotated[Path | None, typer.Option(help="Also write a Markdown page, HTML beside it.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Run every anomaly on every dedup store; exit 1 if a store keeps or breaks another law than it says."""
-    from ops.progress import step
-    from ops.truth.command import is_as_declared
-    from ops.truth.command import truth_table as measure
-    from ops.truth.page import lines
-
-    found = measure(make_stack().settings, step, stores or [], anomalies or [], rounds, output)
-    print(json.dumps(found, indent=2) if as_json else "\n".join(lines(found)))
-    raise typer.Exit(0 if is_as_declared(found) else 1)
-
-
-@app.command()
 def forget(
-    older_than: Annotated[float, typer.Option(parser=an_age, metavar="AGE", help="Such as 14d or 36h.")],
+    older_than: Annotated[
+        float, typer.Option(parser=an_age, metavar="AGE", help="Such as 14d or 36h.")
+    ],
     store: Annotated[str | None, typer.Option(help="Instead of that of DEDUP_STORE.")] = None,
     batch: Annotated[int, typer.Option(min=1, help="Rows in each transaction.")] = 1000,
-    risk_doubles: Annotated[bool, typer.Option("--risk-doubles", help="Also what may still come again.")] = False,
+    risk_doubles: Annotated[
+        bool, typer.Option("--risk-doubles", help="Also what may still come again.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Delete what the dedup store keeps of messages handled longer ago, in batches beside the running service."""
@@ -195,10 +152,34 @@ def forget(
         refuse_if_young(env, older_than)
     with step(f"forget what {name} keeps") as note:
         done = delete(env, name, older_than, batch, note)
-    print(json.dumps(done) if as_json else "{store}: {forgotten} forgotten in {batches} batches".format_map(done))
+    print(
+        json.dumps(done)
+        if as_json
+        else "{store}: {forgotten} forgotten in {batches} batches".format_map(done)
+    )
 
 
-app.command()(check)
+def add_tools() -> None:
+    """Attach the commands of the distributions that are installed beside this one."""
+    tools = {tool.name: tool for tool in entry_points(group="pipeline.commands")}
+    for name, tool in tools.items():
+        app.command(name)(tool.load())
+    if "check" not in tools:
+        app.command(
+            "check", context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
+        )(no_check)
+
+
+def no_check() -> None:
+    """Say which producer is really idempotent: a tool of its own, not installed here."""
+    print(
+        "pipeline check is a tool of its own: install it with `pip install pipeline-check`",
+        file=sys.stderr,
+    )
+    raise typer.Exit(2)
+
+
+add_tools()
 
 
 def run_job(module: str, *options: str) -> int:
@@ -224,7 +205,7 @@ def make_stack() -> "Stack":
 def main() -> None:
     """Whatever stands in the way is said in a sentence, not in a traceback."""
     try:
-        app(args=spelled_out(sys.argv[1:]))
+        app()
     except Exception as failure:
         sentence = told(failure)
         if not sentence:
@@ -233,21 +214,8 @@ def main() -> None:
         sys.exit(2)
 
 
-def spelled_out(words: list[str]) -> list[str]:
-    """`--prove` alone means the Python client: what follows it, unless it names a client, is something else."""
-    found: list[str] = []
-    for word, after in zip(words, [*words[1:], ""], strict=True):
-        found += [word, "python"] if word == "--prove" and after not in ("python", "java", "connect") else [word]
-    return found
-
-
 def told(failure: Exception) -> str:
     """The sentence for a failure that we know of; nothing for a defect of ours."""
-    from ops.check.clients.client import UnknownVersionError
-    from ops.check.walk import NothingThereError
-
-    if isinstance(failure, NothingThereError | UnknownVersionError):
-        return str(failure)
     if isinstance(failure, ModuleNotFoundError):
         own = (failure.name or "").partition(".")[0] in {"ops", "service", "spark", "migrations"}
         all_parts = "pip install 'outbox-pipeline[service,spark,ops]'"

@@ -61,7 +61,9 @@ def wait_until_handled(stack: Stack, note: Note) -> None:
             left, since = now, time.monotonic()
             note(f"{left} left")
         if not stack.settings.attach and not stack.supervisor.alive("service"):
-            raise StackError(f"the service has ended, {left} records left{stack.supervisor.tail('service')}")
+            raise StackError(
+                f"the service has ended, {left} records left{stack.supervisor.tail('service')}"
+            )
         if time.monotonic() - since > STANDSTILL_SECONDS:
             raise StackError(
                 f"for {STANDSTILL_SECONDS} s the service has not come on, {left} records left"
@@ -75,9 +77,13 @@ def reconcile(stack: Stack, ledger: Path, note: Note) -> tuple[int, str]:
     verdict: list[str] = []
     code = stack.pass_through(
         ["spark.reconcile", "--land", "--ledger", str(ledger)],
-        lambda line: verdict.append(line) if line.startswith("verdict:") else print(line, flush=True),
+        lambda line: (
+            verdict.append(line) if line.startswith("verdict:") else print(line, flush=True)
+        ),
         note,
     )
     if not verdict:
-        raise StackError(f"reconcile has ended without a verdict{stack.supervisor.tail('spark.reconcile')}")
+        raise StackError(
+            f"reconcile has ended without a verdict{stack.supervisor.tail('spark.reconcile')}"
+        )
     return code, verdict[-1]

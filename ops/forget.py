@@ -11,47 +11,66 @@ from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[at
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
-from ops.check.budget.intent import amount
-from ops.check.budget.quantity import parse, told
+from ops.age import format_age, parse_age
 from ops.produce import TOPIC
 from ops.settings import ROOT
 from ops.stack.supervisor import StackError
 from service.database import connect_to, sorted_errors
-from service.dedup import choose
+from service.dedup import load_store
 from service.outage import OutageError
 
 BUDGET = ROOT / "pyproject.toml"
 SECONDS = 60.0  # the longest for one batch; the broker has ten
 
 
-def forget(env: Mapping[str, str], name: str, age: float, batch: int, note: Callable[[str], object]) -> dict[str, Any]:
+def forget(
+    env: Mapping[str, str], name: str, age: float, batch: int, note: Callable[[str], object]
+) -> dict[str, Any]:
     """Delete what was handled longer ago than this, and return what was done."""
     statement, done = statement_of(name), list[int]()
-    url, file = env["DATABASE_URL"].replace("//app@", "//purger@"), Path(env["SECRETS_DIR"], "purger_password")
+    url, file = (
+        env["DATABASE_URL"].replace("//app@", "//purger@"),
+        Path(env["SECRETS_DIR"], "purger_password"),
+    )
     engine = connect_to(url, file, SECONDS)
     try:
         before = the_time(engine, age)
-        given = {"subscriber": env.get("SUBSCRIBER", "fulfillment"), "before": before, "limit": batch}
+        given = {
+            "subscriber": env.get("SUBSCRIBER", "fulfillment"),
+            "before": before,
+            "limit": batch,
+        }
         for gone in batches(engine, statement, given):
             done.append(gone)
             note(f"{sum(done):,} forgotten")
     except OutageError as outage:
-        raise StackError(f"{outage}; {sum(done):,} are forgotten, the next time goes on from there") from None
+        raise StackError(
+            f"{outage}; {sum(done):,} are forgotten, the next time goes on from there"
+        ) from None
     except ProgrammingError as lacking:
-        raise StackError(f"the database is not made for it: {str(lacking.orig).splitlines()[0]} (see README)") from None
+        raise StackError(
+            f"the database is not made for it: {str(lacking.orig).splitlines()[0]} (see README)"
+        ) from None
     finally:
         engine.dispose()
-    return {"store": name, "before": before.isoformat(), "forgotten": sum(done), "batches": len(done)}
+    return {
+        "store": name,
+        "before": before.isoformat(),
+        "forgotten": sum(done),
+        "batches": len(done),
+    }
 
 
 def statement_of(name: str) -> str:
     """How this store forgets, so many rows at a time."""
     try:
-        store = choose(name)
+        store = load_store(name)
     except SystemExit as unknown:
         raise StackError(str(unknown)) from None
     if not hasattr(store, "FORGET"):
-        raise StackError(f"DEDUP_STORE={name} keeps nothing for each message: there is nothing to forget")
+        raise StackError(
+            f"DEDUP_STORE={name} keeps nothing for each message: there is nothing to forget"
+        )
     return str(store.FORGET)
 
 
@@ -61,26 +80,31 @@ def refuse_if_young(env: Mapping[str, str], age: float) -> None:
     kept, replay = retention(bootstrap, topic), longest_replay()
     if age < kept + replay:
         raise StackError(
-            f"--older-than {told(age, 'time')} is too young: {topic} keeps a record for {told(kept, 'time')}, a replay "
-            f"may take {told(replay, 'time')} more (longest_replay in {BUDGET.name}), and what is forgotten before it "
-            f"comes again is handled again: give at least {told(kept + replay, 'time')}, or --risk-doubles"
+            f"--older-than {format_age(age)} is too young: {topic} keeps a record for {format_age(kept)}, a replay "
+            f"may take {format_age(replay)} more (longest_replay in {BUDGET.name}), and what is forgotten before it "
+            f"comes again is handled again: give at least {format_age(kept + replay)}, or --risk-doubles"
         )
 
 
 def longest_replay() -> float:
     """What the budget says, without the files that its other amounts are read from: the containers have not all."""
     budget = tomllib.loads(BUDGET.read_text(encoding="utf-8"))["tool"]["pipeline"]["budget"]
-    return amount(BUDGET, "longest_replay", str(budget["longest_replay"]))
+    return parse_age(str(budget["longest_replay"]))
 
 
 def retention(bootstrap: str, topic: str) -> float:
     """For how many seconds the broker keeps the records of a topic."""
-    admin, asked = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}), ConfigResource("topic", topic)
+    admin, asked = (
+        AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}),
+        ConfigResource("topic", topic),
+    )
     try:
         [found] = admin.describe_configs([asked], request_timeout=10).values()
-        return parse(str(found.result(15)["retention.ms"].value), "time", "ms")
+        return int(str(found.result(15)["retention.ms"].value)) / 1000
     except (KafkaException, TimeoutError) as failure:
-        raise StackError(f"how long {topic} keeps its records cannot be asked of {bootstrap}: {failure}") from None
+        raise StackError(
+            f"how long {topic} keeps its records cannot be asked of {bootstrap}: {failure}"
+        ) from None
 
 
 def the_time(engine: Engine, age: float) -> datetime:

@@ -42,7 +42,9 @@ def make_records(seed: int, run: str, count: int) -> list[Record]:
     orders = [make_order(rng, run, number) for number in range(count)]
     placed = list(enumerate(orders))
     for make, share in SHARES.items():
-        for number, at in enumerate(rng.sample(range(count), min(count, max(1, count * share // 1000)))):
+        for number, at in enumerate(
+            rng.sample(range(count), min(count, max(1, count * share // 1000)))
+        ):
             placed.append((at + rng.randint(1, WITHIN), make(orders[at], number)))
     return [record for _, record in sorted(placed, key=lambda place: place[0])]
 
@@ -50,7 +52,11 @@ def make_records(seed: int, run: str, count: int) -> list[Record]:
 def make_order(rng: random.Random, run: str, number: int) -> Record:
     """A good order; some have a field that nobody knows, some a trace."""
     lines = [
-        {"sku": sku, "quantity": rng.randint(1, 12), "unit_price": f"{rng.randint(0, 9999) / 100:.2f}"}
+        {
+            "sku": sku,
+            "quantity": rng.randint(1, 12),
+            "unit_price": f"{rng.randint(0, 9999) / 100:.2f}",
+        }
         for sku in rng.sample(SKUS, rng.randint(1, 4))
     ]
     order: Order = {
@@ -62,7 +68,12 @@ def make_order(rng: random.Random, run: str, number: int) -> Record:
     if rng.random() < 0.1:
         order["gift"] = True
     trace = f"00-{rng.getrandbits(128) | 1:032x}-{rng.getrandbits(64) | 1:016x}-01"
-    return Record(order["order_id"], to_json(order), f"{run}-{number}", traceparent=trace if number % 2 else None)
+    return Record(
+        order["order_id"],
+        to_json(order),
+        f"{run}-{number}",
+        traceparent=trace if number % 2 else None,
+    )
 
 
 def to_json(order: Order) -> bytes:
@@ -83,7 +94,9 @@ def conflict(first: Record, _number: int) -> Record:
 
 def second(first: Record, _number: int) -> Record:
     """Another message for an order that is already fulfilled."""
-    return replace(first, message_id=f"{first.message_id}-again", kind="second", expected="rejected")
+    return replace(
+        first, message_id=f"{first.message_id}-again", kind="second", expected="rejected"
+    )
 
 
 def invalid(first: Record, number: int) -> Record:
@@ -123,7 +136,9 @@ SPOILED: dict[str, Callable[[Record], Record]] = {
     "invalid UTF-8": raw(lambda value: value.replace(b"c-", b"c\xff", 1)),
     "a quantity in words": line(quantity="two"),
     "a price with three places": line(unit_price="1.005"),
-    "an oversized message id": lambda record: replace(record, message_id=f"{record.message_id:x<65}"),
+    "an oversized message id": lambda record: replace(
+        record, message_id=f"{record.message_id:x<65}"
+    ),
     "the same key twice": raw(lambda value: b'{"customer_id": "c-0", ' + value[1:]),
     "not a number": raw(lambda value: value.replace(b'"quantity": ', b'"quantity": NaN, "q": ', 1)),
     "no lines": field(lines=[]),

@@ -16,8 +16,13 @@ def lag(env: Mapping[str, str]) -> dict[int, int]:
     """Records of each partition that the service has not committed yet; KafkaException if nobody answers."""
     with reader(env["KAFKA_BOOTSTRAP_SERVERS"], env["GROUP_ID"]) as consumer:
         held = spans(consumer, TOPIC, TIMEOUT)
-        found = consumer.committed([TopicPartition(TOPIC, number) for number in held], timeout=TIMEOUT)
-        return {at.partition: held[at.partition].stop - max(at.offset, held[at.partition].start) for at in found}
+        found = consumer.committed(
+            [TopicPartition(TOPIC, number) for number in held], timeout=TIMEOUT
+        )
+        return {
+            at.partition: held[at.partition].stop - max(at.offset, held[at.partition].start)
+            for at in found
+        }
 
 
 def try_lag(env: Mapping[str, str]) -> dict[int, int] | None:

@@ -38,7 +38,9 @@ def produce(env: Mapping[str, str], run: str, records: list[Record], rate: float
             unknown = producer.flush(PATIENCE_SECONDS + 5)
     if failures or unknown:
         what = failures[0] if failures else "no answer"
-        raise ProduceError(f"{len(failures) + unknown} of {len(records)} records were not acknowledged: {what}")
+        raise ProduceError(
+            f"{len(failures) + unknown} of {len(records)} records were not acknowledged: {what}"
+        )
     return ledger
 
 
@@ -59,16 +61,22 @@ def connect(bootstrap_servers: str) -> Producer:
     try:
         found = producer.list_topics(timeout=5).topics
     except KafkaException:
-        raise ProduceError(f"no broker answers at {bootstrap_servers}: start the stack (pipeline up)") from None
+        raise ProduceError(
+            f"no broker answers at {bootstrap_servers}: start the stack (pipeline up)"
+        ) from None
     if TOPIC not in found:
-        raise ProduceError(f"there is no topic {TOPIC} at {bootstrap_servers}: run python -m ops.setup topics")
+        raise ProduceError(
+            f"there is no topic {TOPIC} at {bootstrap_servers}: run python -m connect topics"
+        )
     return producer
 
 
 Report = Callable[[KafkaError | None, Message], None]
 
 
-def send_all(producer: Producer, records: list[Record], report: Callable[[Record], Report], rate: float) -> None:
+def send_all(
+    producer: Producer, records: list[Record], report: Callable[[Record], Report], rate: float
+) -> None:
     """Hand every record over; where the queue is full, wait until some have been acknowledged."""
     started = time.monotonic()
     for number, record in enumerate(records):
@@ -77,7 +85,9 @@ def send_all(producer: Producer, records: list[Record], report: Callable[[Record
         while True:
             try:
                 key, headers = record.order_id.encode(), record.headers()
-                producer.produce(TOPIC, record.value, key, headers=[*headers], on_delivery=report(record))
+                producer.produce(
+                    TOPIC, record.value, key, headers=[*headers], on_delivery=report(record)
+                )
                 break
             except BufferError:
                 producer.poll(0.1)

@@ -43,4 +43,7 @@ def live(text: str) -> Iterator[tuple[Note, Callable[[], str]]]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(text)
-        yield (lambda more: progress.update(task, description=f"{text}, {more}"), lambda: progress.tasks[0].description)
+        yield (
+            lambda more: progress.update(task, description=f"{text}, {more}"),
+            lambda: progress.tasks[0].description,
+        )

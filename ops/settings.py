@@ -24,7 +24,9 @@ class Settings(BaseSettings):
     audit_port: int = 18081
     dynamodb_port: int = 18000
     service_port: int = 18080  # a second service process listens ten above, and so on
-    services: int = Field(default=1, ge=1, le=3)  # more than three would wait: the topic has three partitions
+    services: int = Field(
+        default=1, ge=1, le=3
+    )  # more than three would wait: the topic has three partitions
     group_id: str = "fulfillment"
     dedup_store: str = "tracking"  # the service's; dynamodb needs a part of its own
     dynamodb: bool = False  # start that part in any case
@@ -39,7 +41,9 @@ class Settings(BaseSettings):
     connect_java_options: str = "-Xmx1g -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     start_timeout_seconds: float = 90  # each part; the slowest takes 5 s on two cores
 
-    attach: bool = False  # the parts run elsewhere (compose): take their addresses from the environment
+    attach: bool = (
+        False  # the parts run elsewhere (compose): take their addresses from the environment
+    )
 
     @field_validator("run_dir")
     @classmethod
@@ -69,8 +73,14 @@ class Settings(BaseSettings):
 
     def environment(self) -> dict[str, str]:
         """The names that every part, `.run/env` and the tests know; passwords only as files."""
-        names = self._addresses() | self._places() | (self._key_value() if self.with_dynamodb else {})
-        return {name: os.environ.get(name, value) for name, value in names.items()} if self.attach else names
+        names = (
+            self._addresses() | self._places() | (self._key_value() if self.with_dynamodb else {})
+        )
+        return (
+            {name: os.environ.get(name, value) for name, value in names.items()}
+            if self.attach
+            else names
+        )
 
     def _addresses(self) -> dict[str, str]:
         """Where each part answers."""
@@ -88,7 +98,11 @@ class Settings(BaseSettings):
 
     def _key_value(self) -> dict[str, str]:
         """Where DynamoDB Local answers; it takes any keys, but a client wants to have some, and never real ones."""
-        keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": "eu-central-1"}
+        keys = {
+            "AWS_ACCESS_KEY_ID": "local",
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_DEFAULT_REGION": "eu-central-1",
+        }
         return keys | {"DYNAMODB_URL": f"http://{HOST}:{self.dynamodb_port}"}
 
     def _places(self) -> dict[str, str]:

@@ -18,7 +18,9 @@ SLOTS = """
 def status(stack: Stack) -> dict[str, Any]:
     """Everything that `pipeline status` shows; what cannot be asked is null."""
     return {
-        "processes": [] if stack.settings.attach else [process(stack, name) for name in stack.parts],
+        "processes": []
+        if stack.settings.attach
+        else [process(stack, name) for name in stack.parts],
         "consumer_lag": try_lag(stack.env()),
         "slots": slots(stack),
         "connectors": connectors(stack.env()["CONNECT_URL"]),
@@ -31,7 +33,9 @@ def healthy(found: dict[str, Any]) -> bool:
     return (
         all(process["ready"] for process in found["processes"])
         and all(slot["active"] for slot in found["slots"] or [{"active": False}])
-        and all(set(states) == {"RUNNING"} for states in (found["connectors"] or {"none": []}).values())
+        and all(
+            set(states) == {"RUNNING"} for states in (found["connectors"] or {"none": []}).values()
+        )
         and found["consumer_lag"] is not None
     )
 
@@ -88,7 +92,8 @@ def lines(found: dict[str, Any]) -> list[str]:
         for name, states in (found["connectors"] or {}).items()
     ]
     landed = [
-        f"landed {topic}: " + ", ".join(f"{partition} up to {end}" for partition, end in ends.items())
+        f"landed {topic}: "
+        + ", ".join(f"{partition} up to {end}" for partition, end in ends.items())
         for topic, ends in found["landed"].items()
     ]
     return [

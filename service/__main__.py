@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from service.consumer import OrderConsumer
 from service.database import connect_to
-from service.dedup import DedupStore, choose
+from service.dedup import DedupStore, load_store
 from service.handler import Steps, handle
 from service.health import serve_health
 from service.logs import configure_logs
@@ -27,13 +27,19 @@ log = structlog.get_logger()
 
 def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
     """The real steps of a batch, each with the patience to wait out an outage."""
-    around = Patience(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds).around
-    store: DedupStore = choose(settings.dedup_store).store(partial(write, engine, settings.subscriber))
+    around = Patience(
+        consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds
+    ).around
+    store: DedupStore = load_store(settings.dedup_store).store(
+        partial(write, engine, settings.subscriber)
+    )
     with suppress(OutageError):  # an empty batch: tables that are not there are missed here and now
         store.claim([])
     return Steps(
         write=around("write", store.claim),
-        post=around("post", partial(post, session(), settings.audit_url, settings.audit_timeout_seconds)),
+        post=around(
+            "post", partial(post, session(), settings.audit_url, settings.audit_timeout_seconds)
+        ),
         mark=around("mark", partial(mark, engine, settings.subscriber)),
         commit=around("commit", consumer.commit),
         settle=around("settle", store.settle),
@@ -62,7 +68,9 @@ def main(wire: Callable[[Settings, Engine, OrderConsumer], Steps] = wire) -> Non
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    engine = connect_to(settings.database_url, settings.database_password_file, settings.database_timeout_seconds)
+    engine = connect_to(
+        settings.database_url, settings.database_password_file, settings.database_timeout_seconds
+    )
     consumer = OrderConsumer(settings, stopping.is_set)
     serve_health(settings, engine, consumer)
     run(consumer, wire(settings, engine, consumer), stopping)

@@ -5,7 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 import structlog
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 
 from service.metrics import LAG
 from service.outage import AbandonedError, OutageError
@@ -13,7 +20,9 @@ from service.record import Headers, Record
 from service.settings import Settings
 
 log = structlog.get_logger()
-RECORD_LIMIT = 1024 * 1024  # the broker's own limit; so many more bytes may come with each record asked for
+RECORD_LIMIT = (
+    1024 * 1024
+)  # the broker's own limit; so many more bytes may come with each record asked for
 
 
 class OrderConsumer:
@@ -26,7 +35,9 @@ class OrderConsumer:
         self.idling = False
         self.revoked: set[tuple[str, int]] = set()
         self.last_poll = time.monotonic()
-        self.consumer.subscribe([settings.order_topic], on_assign=self.on_assign, on_revoke=self.on_revoke)
+        self.consumer.subscribe(
+            [settings.order_topic], on_assign=self.on_assign, on_revoke=self.on_revoke
+        )
 
     def gather(self) -> list[Record]:
         """A batch: so many records, so many bytes or so many milliseconds, whichever comes first."""
@@ -38,11 +49,15 @@ class OrderConsumer:
         wanted, room = self.settings.batch_records, self.settings.batch_bytes
         deadline = time.monotonic() + self.settings.batch_window_ms / 1000
         while wanted > len(records) and room > 0 and (left := deadline - time.monotonic()) > 0:
-            found = self.consumer.consume(min(wanted - len(records), room // RECORD_LIMIT + 1), left)
+            found = self.consumer.consume(
+                min(wanted - len(records), room // RECORD_LIMIT + 1), left
+            )
             records += [record for message in found if (record := received(message))]
             room -= sum(len(message.value() or b"") for message in found)
         self.last_poll = time.monotonic()
-        return [record for record in records if (record.topic, record.partition) not in self.revoked]
+        return [
+            record for record in records if (record.topic, record.partition) not in self.revoked
+        ]
 
     def idle(self, seconds: float) -> None:
         """Wait while staying in the group: everything paused, polling on, unless the batch is lost anyway."""
@@ -55,7 +70,9 @@ class OrderConsumer:
             if message and (record := received(message)):  # just assigned, and not paused in time
                 self.rewind([record])
             if self.is_stopping() or self.revoked:
-                raise AbandonedError("stopping" if self.is_stopping() else "a partition was taken away")
+                raise AbandonedError(
+                    "stopping" if self.is_stopping() else "a partition was taken away"
+                )
 
     def commit(self, records: Sequence[Record]) -> None:
         """The offsets after the batch; an outage while they are not taken, also when the group has gone on without us.
@@ -104,10 +121,16 @@ class OrderConsumer:
 
 def received(message: Message) -> Record | None:
     """The record in what the client gave us, unless it is an error that passes."""
-    topic, partition, offset = message.topic() or "", message.partition() or 0, message.offset() or 0
+    topic, partition, offset = (
+        message.topic() or "",
+        message.partition() or 0,
+        message.offset() or 0,
+    )
     error = message.error()
     if error is None:
-        headers = cast("Headers", message.headers() or [])  # bytes, because nothing here deserializes
+        headers = cast(
+            "Headers", message.headers() or []
+        )  # bytes, because nothing here deserializes
         return Record(topic, partition, offset, message.key(), message.value(), headers)
     if error.code() == KafkaError._AUTO_OFFSET_RESET:
         # To go on would be to lose them silently.

@@ -23,11 +23,16 @@ MISSING = ("42P01", "42703")  # a table, a column
 def connect_to(url: str, password_file: Path, timeout_seconds: float, options: str = "") -> Engine:
     """An engine whose statements commit themselves, and which notices within the timeout that a server is lost."""
     seconds, milliseconds = max(2, int(timeout_seconds)), int(timeout_seconds * 1000)
-    limits = {"connect_timeout": seconds, "tcp_user_timeout": milliseconds}  # a server may vanish without a word
+    limits = {
+        "connect_timeout": seconds,
+        "tcp_user_timeout": milliseconds,
+    }  # a server may vanish without a word
     options = f"-c statement_timeout={milliseconds} {options}"
     conninfo = make_conninfo(url, **limits, options=options, application_name="pipeline")
 
-    def connect() -> psycopg.Connection:  # reads the password each time: a rotated secret needs no restart
+    def connect() -> (
+        psycopg.Connection
+    ):  # reads the password each time: a rotated secret needs no restart
         return psycopg.connect(conninfo, password=password_file.read_text().strip())
 
     return create_engine("postgresql+psycopg://", creator=connect, isolation_level="AUTOCOMMIT")
@@ -42,7 +47,9 @@ def sorted_errors() -> Iterator[None]:
         cause: Any = error.orig  # psycopg's; without a SQLSTATE there was no server to answer
         sqlstate = cause.sqlstate or ""
         if sqlstate.startswith(OUTAGES) or (isinstance(error, OperationalError) and not sqlstate):
-            raise OutageError(f"database: {sqlstate or 'no connection'}", sqlstate=sqlstate) from error
+            raise OutageError(
+                f"database: {sqlstate or 'no connection'}", sqlstate=sqlstate
+            ) from error
         if sqlstate.startswith(REFUSALS):
             what = f"{sqlstate} {cause.diag.constraint_name or ''}".strip()
             raise RefusedError(f"refused by the database: {what}") from error

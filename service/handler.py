@@ -22,11 +22,15 @@ Known = TypeVar("Known")
 class Steps(NamedTuple):
     """What a batch does to the world. Each may be repeated; none happens in part."""
 
-    write: Callable[[Sequence[Item]], dict[str, Handled]]  # one transaction: the dedup store's claim
+    write: Callable[
+        [Sequence[Item]], dict[str, Handled]
+    ]  # one transaction: the dedup store's claim
     post: Callable[[Sequence[Entry]], Answers]  # one request, never inside a transaction
     mark: Callable[[Answers], None]  # one transaction
     commit: Callable[[Sequence[Record]], None]  # the offsets: from here on Kafka forgets the batch
-    settle: Callable[[Sequence[Item]], None] = lambda _: None  # for a dedup store that is not in the transaction
+    settle: Callable[[Sequence[Item]], None] = lambda _: (
+        None
+    )  # for a dedup store that is not in the transaction
     read: Callable[[Record], Item] = read  # changes nothing
 
 
@@ -44,10 +48,16 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
         if conflicts:
             steps.write(conflicts)
 
-        entries = [Entry(m, known[m.message_id].fulfilled) for m in handled if not known[m.message_id].audited]
+        entries = [
+            Entry(m, known[m.message_id].fulfilled)
+            for m in handled
+            if not known[m.message_id].audited
+        ]
         answers: Answers = {}
         if entries:
-            answers = halving(entries, steps.post, lambda entry, no: {entry.message.message_id: str(no)})
+            answers = halving(
+                entries, steps.post, lambda entry, no: {entry.message.message_id: str(no)}
+            )
             steps.mark(answers)
 
         steps.settle(wave)
@@ -62,7 +72,9 @@ def waves(records: Sequence[Record], read: Callable[[Record], Item] = read) -> l
     tells the conflict from the message.
     """
     found: dict[int, list[Item]] = defaultdict(list)  # the first wave is made first, and so on
-    values: dict[str, list[str]] = defaultdict(list)  # the different values of each message id, as they arrived
+    values: dict[str, list[str]] = defaultdict(
+        list
+    )  # the different values of each message id, as they arrived
     for item in map(read, records):
         if isinstance(item, DeadLetter):
             found[0].append(item)
@@ -89,7 +101,9 @@ def halving(
     return halving(parts[:middle], step, alone) | halving(parts[middle:], step, alone)
 
 
-def bury(letters: list[DeadLetter], write: Write, item: Item, refusal: RefusedError) -> dict[str, Handled]:
+def bury(
+    letters: list[DeadLetter], write: Write, item: Item, refusal: RefusedError
+) -> dict[str, Handled]:
     """Write a message that the database will never take as a dead letter, one more of its wave."""
     if isinstance(item, DeadLetter):
         raise refusal  # a dead letter fits its table whatever is in it; if not, the defect is ours: stop
@@ -97,23 +111,38 @@ def bury(letters: list[DeadLetter], write: Write, item: Item, refusal: RefusedEr
     return write(letters[-1:])
 
 
-def compare(wave: Sequence[Item], known: dict[str, Handled]) -> tuple[list[Message], list[DeadLetter]]:
+def compare(
+    wave: Sequence[Item], known: dict[str, Handled]
+) -> tuple[list[Message], list[DeadLetter]]:
     """The messages as they are known, and those whose id is known with another value."""
     messages = [item for item in wave if isinstance(item, Message) and item.message_id in known]
     same = [m for m in messages if m.value_sha256 == known[m.message_id].value_sha256]
     others = [m for m in messages if m.value_sha256 != known[m.message_id].value_sha256]
-    return same, [DeadLetter(m.record, "conflict", "message_id: already seen with another value") for m in others]
+    return same, [
+        DeadLetter(m.record, "conflict", "message_id: already seen with another value")
+        for m in others
+    ]
 
 
-def report(wave: Sequence[Item], known: dict[str, Handled], letters: list[DeadLetter], answers: Answers) -> None:
+def report(
+    wave: Sequence[Item], known: dict[str, Handled], letters: list[DeadLetter], answers: Answers
+) -> None:
     """Once for each wave, after everything in it is safe; added up first, because a counter's lock costs."""
     messages = [item for item in wave if isinstance(item, Message)]
     first = [m for m in messages if m.message_id in known and known[m.message_id].first]
     rejected = [m for m in first if not known[m.message_id].fulfilled]
     # Neither fresh nor known: the dedup store wants an order, and it came too late.
-    dropped = [m for m in messages if m.message_id not in known and m.record not in [d.record for d in letters]]
+    dropped = [
+        m
+        for m in messages
+        if m.message_id not in known and m.record not in [d.record for d in letters]
+    ]
     refused = {message_id: error for message_id, error in answers.items() if error}
-    counts = {"fulfilled": len(first) - len(rejected), "rejected": len(rejected), "dropped": len(dropped)}
+    counts = {
+        "fulfilled": len(first) - len(rejected),
+        "rejected": len(rejected),
+        "dropped": len(dropped),
+    }
     counts |= {"duplicate": len(wave) - len(first) - len(dropped) - len(letters)}
     counts |= {"audited": len(answers) - len(refused), "audit_refused": len(refused)}
     for outcome, count in counts.items():

@@ -9,14 +9,19 @@ from sqlalchemy import Engine
 
 from service.consumer import OrderConsumer
 from service.database import is_reachable
-from service.dedup import choose
+from service.dedup import load_store
 from service.settings import Settings
 
 
 def serve_health(settings: Settings, engine: Engine, consumer: OrderConsumer) -> None:
     """Answer until the process ends; a taken port is an error here and now."""
-    page = getattr(choose(settings.dedup_store), "page", lambda *_: None)  # what the dedup store has to show
-    patience = {"/livez": settings.max_poll_interval_ms / 1000, "/readyz": settings.poll_recent_seconds}
+    page = getattr(
+        load_store(settings.dedup_store), "page", lambda *_: None
+    )  # what the dedup store has to show
+    patience = {
+        "/livez": settings.max_poll_interval_ms / 1000,
+        "/readyz": settings.poll_recent_seconds,
+    }
 
     def answer(path: str) -> tuple[int, str]:
         if path not in patience:
@@ -34,7 +39,9 @@ def serve_health(settings: Settings, engine: Engine, consumer: OrderConsumer) ->
             else:
                 status, text = answer(self.path)
                 self.send_response(status)
-                self.send_header("Content-Type", "application/json" if text.startswith("{") else "text/plain")
+                self.send_header(
+                    "Content-Type", "application/json" if text.startswith("{") else "text/plain"
+                )
                 self.end_headers()
                 self.wfile.write(text.encode())
 

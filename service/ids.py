@@ -4,8 +4,12 @@ import re
 from hashlib import sha1
 from uuid import UUID
 
-NAMESPACE = UUID("6f1d1c1e-54f5-5c29-9d0b-0a6bd2c6a9a4").bytes  # never change it: every id would be new
-VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}  # RFC 9562's two fixed bits
+NAMESPACE = UUID(
+    "6f1d1c1e-54f5-5c29-9d0b-0a6bd2c6a9a4"
+).bytes  # never change it: every id would be new
+VARIANT = {
+    digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"
+}  # RFC 9562's two fixed bits
 TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 

@@ -9,5 +9,12 @@ from structlog.typing import Processor
 
 def configure_logs(level: str) -> None:
     """To standard error, so that standard output stays free for what a command answers."""
-    steps: list[Processor] = [add_log_level, TimeStamper(fmt="iso"), format_exc_info, JSONRenderer()]
-    configure(steps, make_filtering_bound_logger(level), logger_factory=PrintLoggerFactory(sys.stderr))
+    steps: list[Processor] = [
+        add_log_level,
+        TimeStamper(fmt="iso"),
+        format_exc_info,
+        JSONRenderer(),
+    ]
+    configure(
+        steps, make_filtering_bound_logger(level), logger_factory=PrintLoggerFactory(sys.stderr)
+    )

@@ -38,7 +38,9 @@ class Line(TypedDict):
     sku: Id
     quantity: Annotated[int, Field(ge=1, le=10_000)]
     # Up to 17 digits before the point: 100 lines of them still add up exactly in a Decimal of 28 digits.
-    unit_price: Annotated[str, StringConstraints(max_length=20, pattern=r"^[0-9]{1,17}(\.[0-9]{1,2})?$")]
+    unit_price: Annotated[
+        str, StringConstraints(max_length=20, pattern=r"^[0-9]{1,17}(\.[0-9]{1,2})?$")
+    ]
 
 
 class Order(TypedDict):
@@ -56,7 +58,9 @@ ORDER = TypeAdapter(Order)
 def parse_order(value: bytes) -> Order:
     """The order in these bytes; whatever is wrong with them becomes an InvalidOrderError that names it."""
     with suppress(ValidationError):
-        order = ORDER.validate_json(value, strict=True)  # half the time of the way below, and nearly always enough
+        order = ORDER.validate_json(
+            value, strict=True
+        )  # half the time of the way below, and nearly always enough
         # Without escapes, two quotes are one string: 4 keys and 3 values, and 3 keys and 2 values in each line.
         # One more would be an unknown field or a key given twice, which this parser does not look at.
         if b"\\" not in value and value.count(b'"') == 14 + 10 * len(order["lines"]):
@@ -75,7 +79,9 @@ def parse_order(value: bytes) -> Order:
 
 def total(order: Order) -> str:
     """What the order costs, exact, with two places."""
-    amount = sum((line["quantity"] * Decimal(line["unit_price"]) for line in order["lines"]), Decimal())
+    amount = sum(
+        (line["quantity"] * Decimal(line["unit_price"]) for line in order["lines"]), Decimal()
+    )
     return f"{amount:.2f}"
 
 
@@ -86,7 +92,10 @@ def describe(error: ValidationError) -> str:
     return f"{field.lstrip('.') or 'value'}: {WORDS.get(first['type'], first['msg'])}"
 
 
-WORDS = {"string_pattern_mismatch": "has a character that may not stand there", "string_unicode": "has a surrogate"}
+WORDS = {
+    "string_pattern_mismatch": "has a character that may not stand there",
+    "string_unicode": "has a surrogate",
+}
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

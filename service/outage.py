@@ -54,6 +54,8 @@ class Patience(NamedTuple):
         """Twice as long each time, up to a cap, with jitter; the other side's word counts, up to a minute."""
         longest = min(self.cap_seconds, self.first_seconds * 2 ** min(attempt, 16))
         delay = max(longest * random.uniform(0.5, 1.0), min(outage.retry_after, 60.0))  # noqa: S311 - no secret
-        log.warning("outage", stage=stage, what=str(outage), attempt=attempt, wait_seconds=round(delay, 2))
+        log.warning(
+            "outage", stage=stage, what=str(outage), attempt=attempt, wait_seconds=round(delay, 2)
+        )
         metrics.RETRIES.labels(stage).inc()
         self.idle(delay)

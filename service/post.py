@@ -27,10 +27,18 @@ class Entry(NamedTuple):
         """A pure function of the message and its outcome: a retry sends the same key and the same bytes."""
         message = self.message
         ids = {"message_id": message.message_id, "order_id": message.order["order_id"]}
-        outcome: dict[str, str | None] = {"outcome": "rejected", "fulfillment_id": None, "total": None}
+        outcome: dict[str, str | None] = {
+            "outcome": "rejected",
+            "fulfillment_id": None,
+            "total": None,
+        }
         if self.fulfilled:
             fulfillment_id = derive("fulfillment", message.message_id)
-            outcome = {"outcome": "fulfilled", "fulfillment_id": fulfillment_id, "total": message.total}
+            outcome = {
+                "outcome": "fulfilled",
+                "fulfillment_id": fulfillment_id,
+                "total": message.total,
+            }
         return {"idempotency_key": derive("audit", message.message_id), "body": ids | outcome}
 
 
@@ -48,12 +56,22 @@ def post(http: requests.Session, url: str, timeout: float, entries: Sequence[Ent
     status, retry_after, content = send(http, f"{url}/audit-entries/batch", body, timeout)
     if status in REFUSED:
         raise RefusedError(clean(f"{status} {content[:500].decode(errors='replace')}"))
-    if status != 200:  # 401, 403 and 404 too: somebody must mend them, and until then nothing is skipped
+    if (
+        status != 200
+    ):  # 401, 403 and 404 too: somebody must mend them, and until then nothing is skipped
         raise OutageError(f"audit receiver: {status}", retry_after)
     try:
         answers = {item["idempotency_key"]: item for item in from_json(content)["items"]}
-        return {message_id: verdict(answers[item["idempotency_key"]]) for message_id, item in items.items()}
-    except (ValueError, TypeError, AttributeError, LookupError) as error:  # no JSON, or of another form
+        return {
+            message_id: verdict(answers[item["idempotency_key"]])
+            for message_id, item in items.items()
+        }
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+    ) as error:  # no JSON, or of another form
         raise OutageError("audit receiver: not an answer for each entry") from error
 
 
@@ -72,12 +90,16 @@ def send(http: requests.Session, url: str, body: bytes, timeout: float) -> tuple
     headers = {"Content-Type": "application/json"}
     content = b""
     try:
-        with http.post(url, body, headers=headers, timeout=timeout, allow_redirects=False, stream=True) as answer:
+        with http.post(
+            url, body, headers=headers, timeout=timeout, allow_redirects=False, stream=True
+        ) as answer:
             while chunk := answer.raw.read1(65536, decode_content=True):
                 content += chunk
                 if len(content) > ANSWER_LIMIT or time.monotonic() > deadline:
                     raise OutageError(f"audit receiver: no end after {len(content)} bytes")
     except (requests.RequestException, HTTPError, OSError) as error:
         raise OutageError(f"audit receiver: {type(error).__name__}") from error
-    seconds = answer.headers.get("Retry-After", "")  # its other form, a date, is left to our own back-off
+    seconds = answer.headers.get(
+        "Retry-After", ""
+    )  # its other form, a date, is left to our own back-off
     return answer.status_code, float(seconds) if seconds.isdecimal() else 0, content

@@ -7,7 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 from service.order import VALUE_LIMIT, InvalidOrderError, Order, parse_order, total
 
-VALUE_KEPT = 64 * 1024  # of a dead letter's value; the rest stays on the order topic for its retention
+VALUE_KEPT = (
+    64 * 1024
+)  # of a dead letter's value; the rest stays on the order topic for its retention
 REST_KEPT = 16 * 1024  # of its key and headers together
 SEQUENCE = re.compile(rb"[0-9]{1,18}")  # a bigint holds any
 HEADER_COST = 32  # counted for each header beside its bytes, so that a thousand empty ones end too
@@ -67,10 +69,14 @@ def read(record: Record, needs_sequence: bool = False) -> Item:
     try:
         message = understand(record)
         if needs_sequence and message.sequence is None:
-            raise InvalidOrderError("headers.sequence: should be given once, 1 to 18 digits (DEDUP_STORE needs it)")
+            raise InvalidOrderError(
+                "headers.sequence: should be given once, 1 to 18 digits (DEDUP_STORE needs it)"
+            )
         return message
     except InvalidOrderError as error:
-        return DeadLetter(record, "too_large" if isinstance(error, TooLargeError) else "invalid", str(error))
+        return DeadLetter(
+            record, "too_large" if isinstance(error, TooLargeError) else "invalid", str(error)
+        )
 
 
 def understand(record: Record) -> Message:
@@ -81,14 +87,24 @@ def understand(record: Record) -> Message:
     if len(value) > VALUE_LIMIT:
         raise TooLargeError(f"value: {len(value)} bytes, at most {VALUE_LIMIT} are allowed")
     if len(ids) != 1:
-        raise InvalidOrderError(f"headers.message_id: given {len(ids)} times" if ids else "headers.message_id: missing")
-    message_id = ids[0].decode(errors="surrogateescape")  # bytes that are not UTF-8 are then not printable
+        raise InvalidOrderError(
+            f"headers.message_id: given {len(ids)} times" if ids else "headers.message_id: missing"
+        )
+    message_id = ids[0].decode(
+        errors="surrogateescape"
+    )  # bytes that are not UTF-8 are then not printable
     if not (1 <= len(message_id) <= 64 and message_id.isprintable()):
-        raise InvalidOrderError("headers.message_id: should be 1 to 64 printable characters, in UTF-8")
-    trace = traces[0].decode("ascii", "replace") if len(traces) == 1 else None  # a broken one harms no order
+        raise InvalidOrderError(
+            "headers.message_id: should be 1 to 64 printable characters, in UTF-8"
+        )
+    trace = (
+        traces[0].decode("ascii", "replace") if len(traces) == 1 else None
+    )  # a broken one harms no order
     order, numbers = parse_order(value), record.given("sequence")
     sequence = int(numbers[0]) if len(numbers) == 1 and SEQUENCE.fullmatch(numbers[0]) else None
-    return Message(record, message_id, sha256(value).hexdigest(), order, total(order), trace, sequence)
+    return Message(
+        record, message_id, sha256(value).hexdigest(), order, total(order), trace, sequence
+    )
 
 
 def payload(letter: DeadLetter) -> dict[str, Any]:

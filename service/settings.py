@@ -26,7 +26,9 @@ class Settings(BaseSettings):
     max_poll_interval_ms: int = 300_000  # twice the slowest batch, or more: see worst_batch_seconds
     prefetch_kib: int = 4096  # for each partition; bounds memory when records are large
 
-    subscriber: str = "fulfillment"  # whose tracking this is: another subscriber handles each message too
+    subscriber: str = (
+        "fulfillment"  # whose tracking this is: another subscriber handles each message too
+    )
     dedup_store: str = "tracking"  # or another file of service/dedup
     batch_records: Annotated[int, Field(ge=1, le=1000)] = 500  # one transaction, one POST
     batch_bytes: int = 8 * 1024 * 1024  # so that a batch of large records does not fill the memory

@@ -12,7 +12,9 @@ from service.dedup import Handled
 from service.ids import derive, traceparent
 from service.record import DeadLetter, Item, Message, payload
 
-Answers = dict[str, str | None]  # message id -> None, or why the audit receiver refused its entry for good
+Answers = dict[
+    str, str | None
+]  # message id -> None, or why the audit receiver refused its entry for good
 
 
 # Which messages are fresh is the dedup store's part. Each insert sorts by its own unique key, so that two workers
@@ -79,16 +81,26 @@ MARK = text("""
     where t.subscriber = :subscriber and t.message_id = a.message_id""")
 
 
-def write(engine: Engine, subscriber: str, fresh: str, items: Sequence[Item], **given: Any) -> dict[str, Handled]:
+def write(
+    engine: Engine, subscriber: str, fresh: str, items: Sequence[Item], **given: Any
+) -> dict[str, Handled]:
     """Write what is fresh, and return what is now known of every message of the batch."""
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
     with sorted_errors(), engine.connect() as connection:
         sent = {"subscriber": subscriber, "items": rows(items), **given}
         others = {row.message_id: row.first for row in connection.execute(statement(fresh), sent)}
-        firsts = {key: message.value_sha256 for key, message in messages.items() if others.get(key, True)}
-        known = {key: Handled(sha256, key not in others, audited=False, first=True) for key, sha256 in firsts.items()}
+        firsts = {
+            key: message.value_sha256 for key, message in messages.items() if others.get(key, True)
+        }
+        known = {
+            key: Handled(sha256, key not in others, audited=False, first=True)
+            for key, sha256 in firsts.items()
+        }
         if before := [message for key, message in messages.items() if key not in firsts]:
-            known |= {key: Handled(*found) for key, *found in connection.execute(KNOWN, sent | {"items": rows(before)})}
+            known |= {
+                key: Handled(*found)
+                for key, *found in connection.execute(KNOWN, sent | {"items": rows(before)})
+            }
     return known
 
 
@@ -117,7 +129,11 @@ def row(n: int, item: Item) -> dict[str, Any]:
         ids = {"event_id": event_id, "traceparent": traceparent(None, event_id)}
         return {"n": n, "is_message": False, **place, **ids, "payload": payload(item)}
     message_id, event_id = item.message_id, derive("event", item.message_id)
-    known = {"message_id": message_id, "value_sha256": f"\\x{item.value_sha256}", "sequence": item.sequence}
+    known = {
+        "message_id": message_id,
+        "value_sha256": f"\\x{item.value_sha256}",
+        "sequence": item.sequence,
+    }
     made = {"fulfillment_id": derive("fulfillment", message_id), "total": item.total}
     ids = {"event_id": event_id, "traceparent": traceparent(item.traceparent, event_id)}
     return {"n": n, "is_message": True, **place, **item.order, **known, **made, **ids}

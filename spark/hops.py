@@ -30,7 +30,9 @@ SENT = "concat_ws(' ', key, sha256)"
 TO_TOPIC = "'outbox → ' || topic"
 
 
-def row(name: str, side_of: str, id: str, *, when: str = "true", **columns: str) -> tuple[str, str, str]:  # noqa: A002
+def row(
+    name: str, side_of: str, id: str, *, when: str = "true", **columns: str
+) -> tuple[str, str, str]:
     """A hop, the frame that speaks of it, and SQL for what each of its rows says; what is not given is null."""
     side, frame = side_of.split()
     given = {"hop": f"'{name}'", "side": f"'{side}'", "id": id, "source": "source"} | columns
@@ -49,26 +51,76 @@ HOPS = [
     row("topics → landed", "out landed", "position", effect="row"),
     row(HANDLED, "in landed", "position", print="sha256", when="topic = 'order.events'"),
     row(HANDLED, "again redelivery", "position"),
-    row(HANDLED, "out tracking", "position", effect="'tracking'", print="sha256", source="'record ' || position"),
-    row(HANDLED, "out dead_letter", "position", effect="'dead letter'", when="position like 'order.events/%'"),
+    row(
+        HANDLED,
+        "out tracking",
+        "position",
+        effect="'tracking'",
+        print="sha256",
+        source="'record ' || position",
+    ),
+    row(
+        HANDLED,
+        "out dead_letter",
+        "position",
+        effect="'dead letter'",
+        when="position like 'order.events/%'",
+    ),
     row(HANDLED, "fact outbox", "key", print="value_sha256", when="topic = 'dead-letter.events'"),
     row(DECIDED, "in tracking", "message_id"),
     row(DECIDED, "out fulfillment", "message_id", effect="'order ' || order_id", print="facts"),
     row(DECIDED, "out rejection", "message_id", effect="'rejection'", note="note"),
     row(DECIDED, "fact outbox", "message_id", print="facts", when="outcome = 'fulfilled'"),
     row("tracking → outbox", "in tracking", "message_id"),
-    row("tracking → outbox", "out outbox", "message_id", effect="event_id", when="outcome is not null"),
+    row(
+        "tracking → outbox",
+        "out outbox",
+        "message_id",
+        effect="event_id",
+        when="outcome is not null",
+    ),
     row("dead letter → outbox", "in dead_letter", "position"),
-    row("dead letter → outbox", "out outbox", "key", effect="event_id", when="topic = 'dead-letter.events'"),
-    row("tracking → audit entry", "in tracking", "message_id", note="'the audit receiver refused it: ' || audit_error"),
-    row("tracking → audit entry", "out audit_entry", "message_id", effect="idempotency_key", print="audit"),
-    row("tracking → audit entry", "fact outbox", "message_id", print="audit", when="outcome is not null"),
+    row(
+        "dead letter → outbox",
+        "out outbox",
+        "key",
+        effect="event_id",
+        when="topic = 'dead-letter.events'",
+    ),
+    row(
+        "tracking → audit entry",
+        "in tracking",
+        "message_id",
+        note="'the audit receiver refused it: ' || audit_error",
+    ),
+    row(
+        "tracking → audit entry",
+        "out audit_entry",
+        "message_id",
+        effect="idempotency_key",
+        print="audit",
+    ),
+    row(
+        "tracking → audit entry",
+        "fact outbox",
+        "message_id",
+        print="audit",
+        when="outcome is not null",
+    ),
     row("tracking → audit mark", "in tracking", "message_id"),
     row("tracking → audit mark", "out tracking", "message_id", effect="if(marked, 'mark', null)"),
     row("audit entry → outbox", "in audit_entry", "audit_entry_id", print="facts"),
     row("audit entry → outbox", "out outbox", "audit_entry_id", effect="event_id", print="facts"),
     row("outbox → topic", "in outbox", "event_id", hop=TO_TOPIC, print=SENT),
-    row("outbox → topic", "out landed", "event_id", hop=TO_TOPIC, effect="event_id", print=SENT, when="not is_input"),
+    row(
+        "outbox → topic",
+        "out landed",
+        "event_id",
+        hop=TO_TOPIC,
+        effect="event_id",
+        print=SENT,
+        when="not is_input",
+    ),
 ]
 PATH = list(dict.fromkeys(hop for hop, _, _ in HOPS))
 
@@ -77,5 +129,9 @@ def all_hops(frames: Mapping[str, DataFrame]) -> DataFrame:
     """Every hop as rows of one frame: each source is read once, and one aggregation judges them all."""
     known = {**frames, **{name: query(text, frames) for name, text in DERIVED.items()}}
     rows = {name: ", ".join(sql for _, of, sql in HOPS if of == name) for name in known}
-    said = (frame.selectExpr(f"inline(array({rows[name]}))") for name, frame in known.items() if rows[name])
+    said = (
+        frame.selectExpr(f"inline(array({rows[name]}))")
+        for name, frame in known.items()
+        if rows[name]
+    )
     return reduce(DataFrame.union, said).where("hop is not null and id is not null")

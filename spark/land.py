@@ -33,7 +33,9 @@ def append_once(rows: DataFrame, path: str, query_id: str, batch_id: int) -> Non
     rows.write.format("delta").mode("append").options(**options).save(path)
 
 
-def start(spark: SparkSession, settings: Settings, once: bool, append: Append = append_once) -> StreamingQuery:
+def start(
+    spark: SparkSession, settings: Settings, once: bool, append: Append = append_once
+) -> StreamingQuery:
     """Start the query where its checkpoint says or, when that is lost, behind what has landed."""
     kafka: dict[str, Any] = {
         "kafka.bootstrap.servers": settings.kafka_bootstrap_servers,
@@ -42,7 +44,11 @@ def start(spark: SparkSession, settings: Settings, once: bool, append: Append = 
         "startingOffsets": first_offsets(spark, settings),  # with a new checkpoint only
         "maxOffsetsPerTrigger": settings.land_max_offsets,
     }
-    records = spark.readStream.format("kafka").options(**kafka, includeHeaders=True, failOnDataLoss=True).load()
+    records = (
+        spark.readStream.format("kafka")
+        .options(**kafka, includeHeaders=True, failOnDataLoss=True)
+        .load()
+    )
     query_id: Future[str] = Future()
 
     def land(batch: DataFrame, batch_id: int) -> None:
@@ -50,9 +56,16 @@ def start(spark: SparkSession, settings: Settings, once: bool, append: Append = 
         batch.persist()
         counts = sorted(batch.groupBy("topic").count().collect())
         for topic, _ in counts:
-            append(batch.where(F.col("topic") == topic), table(settings, topic), query_id.result(), batch_id)
+            append(
+                batch.where(F.col("topic") == topic),
+                table(settings, topic),
+                query_id.result(),
+                batch_id,
+            )
         batch.unpersist()
-        say(f"batch {batch_id}: {', '.join(f'{topic} {count}' for topic, count in counts) or 'nothing'}")
+        say(
+            f"batch {batch_id}: {', '.join(f'{topic} {count}' for topic, count in counts) or 'nothing'}"
+        )
 
     writer = records.drop("timestampType").writeStream.foreachBatch(land)
     every = f"{settings.land_trigger_seconds} seconds"
@@ -64,11 +77,15 @@ def start(spark: SparkSession, settings: Settings, once: bool, append: Append = 
 
 def first_offsets(spark: SparkSession, settings: Settings) -> str:
     """Make the tables that are missing; where tables end is asked only without a checkpoint."""
-    known = partitions(AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers}), settings.topics)
+    known = partitions(
+        AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers}), settings.topics
+    )
     with ThreadPoolExecutor() as threads:
         list(threads.map(lambda topic: make_table(spark, table(settings, topic)), settings.topics))
     files, checkpoint = locate(spark, f"{settings.delta_root}/checkpoint/offsets")
-    return starting_offsets(known, {} if files.exists(checkpoint) else landed_positions(read_landed(spark, settings)))
+    return starting_offsets(
+        known, {} if files.exists(checkpoint) else landed_positions(read_landed(spark, settings))
+    )
 
 
 def make_table(spark: SparkSession, path: str) -> None:
@@ -110,7 +127,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m spark.land", description=main.__doc__)
     parser.add_argument("--once", action="store_true", help="land what is there now, then end")
     once, settings = parser.parse_args().once, Settings()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # at any moment: what is half done will be done again
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(0)
+    )  # at any moment: what is half done will be done again
     try:
         with alone(settings.delta_root):
             start(make_session("land", settings.spark_jars_dir), settings, once).awaitTermination()

@@ -4,7 +4,12 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 
 from spark.session import give_up
@@ -17,7 +22,9 @@ Position = tuple[str, int]  # topic and partition
 def partitions(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
     """Every partition of these topics."""
     try:
-        known = admin.list_topics(timeout=30).topics  # a broker that has not answered by then is down
+        known = admin.list_topics(
+            timeout=30
+        ).topics  # a broker that has not answered by then is down
     except KafkaException as error:
         give_up(f"KAFKA_BOOTSTRAP_SERVERS: no broker answers ({error.args[0].str()})")
     if missing := sorted(set(topics) - set(known)):
@@ -34,14 +41,22 @@ def offsets(admin: AdminClient, wanted: Iterable[Position], at: OffsetSpec) -> d
 
 def committed(admin: AdminClient, group: str, topic: str) -> dict[int, int]:
     """What the group has handled of each partition: everything below this offset."""
-    answer = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result()
-    return {at.partition: at.offset for at in answer.topic_partitions if at.topic == topic and at.offset > 0}
+    answer = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[
+        group
+    ].result()
+    return {
+        at.partition: at.offset
+        for at in answer.topic_partitions
+        if at.topic == topic and at.offset > 0
+    }
 
 
 def offsets_now(admin: AdminClient, wanted: list[Position], last: str) -> dict[Position, range]:
     """What each topic holds. One topic's ends are asked last: whatever follows from it then lies below."""
     begins = offsets(admin, wanted, EARLIEST)
-    ends = offsets(admin, wanted, LATEST) | offsets(admin, [at for at in wanted if at[0] == last], LATEST)
+    ends = offsets(admin, wanted, LATEST) | offsets(
+        admin, [at for at in wanted if at[0] == last], LATEST
+    )
     return {at: range(begins[at], ends[at]) for at in wanted}
 
 
@@ -49,7 +64,9 @@ def starting_offsets(wanted: Iterable[Position], landed: Mapping[Position, range
     """Spark's JSON for: go on behind what has landed, partition by partition, and else at the beginning."""
     offsets: dict[str, dict[int, int]] = {}
     for at in wanted:
-        offsets.setdefault(at[0], {})[at[1]] = landed[at].stop if at in landed else -2  # for Spark, the beginning
+        offsets.setdefault(at[0], {})[at[1]] = (
+            landed[at].stop if at in landed else -2
+        )  # for Spark, the beginning
     return json.dumps(offsets)
 
 
@@ -57,7 +74,9 @@ def landing_behind(landed: Mapping[Position, range], there: Mapping[Position, ra
     """A sentence while a partition has not landed up to its end."""
     for (topic, partition), kept in there.items():
         if (reached := landed.get((topic, partition), kept[:0]).stop) < kept.stop:
-            return f"{topic}/{partition} has landed up to {reached} of {kept.stop}: is land running?"
+            return (
+                f"{topic}/{partition} has landed up to {reached} of {kept.stop}: is land running?"
+            )
     return ""
 
 

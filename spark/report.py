@@ -30,6 +30,10 @@ def verdict_of(hops: list[Row]) -> Row:
 def render(template: str, result: Row) -> str:
     """What a terminal shows, or the page, which needs nothing from anywhere else."""
     text = files("spark").joinpath(template).read_text()
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     by = {hop["hop"]: hop for hop in result["hops"]}
-    return environment.from_string(text).render(result, path=PATH, by=by, columns=COUNTS, defects=DEFECTS)
+    return environment.from_string(text).render(
+        result, path=PATH, by=by, columns=COUNTS, defects=DEFECTS
+    )

@@ -37,7 +37,10 @@ OUTBOX = """select event_id::text, aggregate_type || '.events' as topic, aggrega
     left join (values ('fulfillment', 'fulfilled'), ('rejection', 'rejected')) as decision(kind, decided)
         on kind = aggregate_type"""
 
-TABLES = {"fulfillment": FULFILLMENT, "dead_letter": DEAD_LETTER}  # further ones of the same database
+TABLES = {
+    "fulfillment": FULFILLMENT,
+    "dead_letter": DEAD_LETTER,
+}  # further ones of the same database
 
 
 class Snapshot(NamedTuple):
@@ -53,15 +56,25 @@ class Snapshot(NamedTuple):
         at = self.connection.info
         url = f"jdbc:postgresql://{at.host}:{at.port}/{at.dbname}"
         share = f"set transaction isolation level repeatable read; set transaction snapshot '{self.name}'"
-        jdbc = spark.read.format("jdbc").options(url=url, user=at.user, password=at.password, fetchsize=10_000)
-        return jdbc.options(driver="org.postgresql.Driver", sessionInitStatement=share, query=query).load()
+        jdbc = spark.read.format("jdbc").options(
+            url=url, user=at.user, password=at.password, fetchsize=10_000
+        )
+        return jdbc.options(
+            driver="org.postgresql.Driver", sessionInitStatement=share, query=query
+        ).load()
 
     def behind(self) -> str:
         """A sentence while the slot's reader has not confirmed everything up to this moment."""
         query = "select pg_wal_lsn_diff(%s, confirmed_flush_lsn)::bigint from pg_replication_slots where slot_name = %s"
         for (left,) in self.connection.execute(query, (self.lsn, self.slot)):
-            return f"slot {self.slot} is {left} bytes behind: is its connector running?" if left > 0 else ""
-        raise LookupError(f"there is no replication slot {self.slot}: run python -m migrations upgrade")
+            return (
+                f"slot {self.slot} is {left} bytes behind: is its connector running?"
+                if left > 0
+                else ""
+            )
+        raise LookupError(
+            f"there is no replication slot {self.slot}: run python -m migrations upgrade"
+        )
 
 
 @contextmanager
@@ -69,13 +82,19 @@ def at_one_moment(url: str, slot: str, password_file: Path) -> Iterator[Snapshot
     """Hold this moment; everything that is visible in it lies below its log position."""
     address = make_conninfo(url, user="reconciler", password=password_file.read_text().strip())
     with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute("set idle_in_transaction_session_timeout = 0")  # Spark reads elsewhere meanwhile
+        connection.execute(
+            "set idle_in_transaction_session_timeout = 0"
+        )  # Spark reads elsewhere meanwhile
         connection.execute("begin isolation level repeatable read, read only")
-        for name, lsn in connection.execute("select pg_export_snapshot(), pg_current_wal_insert_lsn()::text"):
+        for name, lsn in connection.execute(
+            "select pg_export_snapshot(), pg_current_wal_insert_lsn()::text"
+        ):
             yield Snapshot(connection, slot, name, lsn)
 
 
-def read_all(spark: SparkSession, subscriber: str, fulfillment: Snapshot, audit: Snapshot) -> dict[str, DataFrame]:
+def read_all(
+    spark: SparkSession, subscriber: str, fulfillment: Snapshot, audit: Snapshot
+) -> dict[str, DataFrame]:
     """Every table that is compared; both outboxes as one."""
     return {
         "tracking": fulfillment.read(spark, TRACKING).where(F.col("subscriber") == subscriber),

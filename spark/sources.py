@@ -56,6 +56,8 @@ def landed_records(landed: DataFrame, there: Mapping[Position, range]) -> DataFr
 
 def offsets_between(spark: SparkSession, ranges: Mapping[Position, range]) -> DataFrame:
     """The position of every offset that must have landed."""
-    rows = [(topic, partition, at.start, at.stop) for (topic, partition), at in ranges.items() if at]
+    rows = [
+        (topic, partition, at.start, at.stop) for (topic, partition), at in ranges.items() if at
+    ]
     schema = "topic string, partition int, start bigint, stop bigint"
     return query(OFFSETS, {"ranges": spark.createDataFrame(rows, schema)})

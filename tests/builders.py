@@ -16,7 +16,12 @@ LINES = [
 
 def order(order_id: str = "o-1", **changes: Any) -> dict[str, Any]:
     """A good order, with these changes."""
-    good = {"order_id": order_id, "customer_id": "c-7", "placed_at": "2026-11-21T10:00:00Z", "lines": LINES}
+    good = {
+        "order_id": order_id,
+        "customer_id": "c-7",
+        "placed_at": "2026-11-21T10:00:00Z",
+        "lines": LINES,
+    }
     return good | changes
 
 

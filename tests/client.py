@@ -17,7 +17,12 @@ from ops.stack.stack import Stack
 
 Found = TypeVar("Found")
 TOPIC = "order.events"
-PRODUCER = {"enable.idempotence": True, "partitioner": "murmur2_random", "linger.ms": 5, "message.max.bytes": 1_048_588}
+PRODUCER = {
+    "enable.idempotence": True,
+    "partitioner": "murmur2_random",
+    "linger.ms": 5,
+    "message.max.bytes": 1_048_588,
+}
 
 Headers = list[tuple[str, str | bytes | None]]
 
@@ -39,7 +44,9 @@ class Landed(NamedTuple):
     headers: dict[str, bytes]
 
 
-def until(look: Callable[[], Found], done: Callable[[Found], bool], seconds: float, what: str) -> Found:
+def until(
+    look: Callable[[], Found], done: Callable[[Found], bool], seconds: float, what: str
+) -> Found:
     """Look until it is done; if it never is, say what was seen last."""
     deadline = time.monotonic() + seconds
     while not done(found := look()):
@@ -79,13 +86,17 @@ def send(records: Sequence[Sent], topic: str = TOPIC) -> list[tuple[int, int]]:
     for n, record in enumerate(records):
         own = [] if record.message_id is None else [("message_id", record.message_id)]
         headers = [*own, *record.headers]
-        producer.produce(topic, record.value, record.key, headers=headers, on_delivery=acknowledged(n))
+        producer.produce(
+            topic, record.value, record.key, headers=headers, on_delivery=acknowledged(n)
+        )
         producer.poll(0)
     assert producer.flush(30) == 0
     return [places[n] for n in range(len(records))]
 
 
-def query(sql: str, *parameters: Any, database: str = "fulfillment", role: str = "reconciler") -> list[Any]:
+def query(
+    sql: str, *parameters: Any, database: str = "fulfillment", role: str = "reconciler"
+) -> list[Any]:
     """Rows of one statement, as a role that may read."""
     with connect(database, role) as connection:
         return connection.execute(sql.encode(), parameters).fetchall()
@@ -93,7 +104,11 @@ def query(sql: str, *parameters: Any, database: str = "fulfillment", role: str =
 
 def connect(database: str = "fulfillment", role: str = "reconciler") -> psycopg.Connection[Any]:
     """A connection as this role; its password comes from PGPASSFILE."""
-    url = os.environ["DATABASE_URL"].replace("app@", f"{role}@").replace("/fulfillment", f"/{database}")
+    url = (
+        os.environ["DATABASE_URL"]
+        .replace("app@", f"{role}@")
+        .replace("/fulfillment", f"/{database}")
+    )
     return psycopg.connect(url, autocommit=True)
 
 
@@ -108,7 +123,8 @@ def ends(topic: str = TOPIC) -> dict[int, int]:
     """The end of each partition."""
     with reader() as consumer:
         return {
-            n: (consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=10) or (0, 0))[1] for n in range(3)
+            n: (consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=10) or (0, 0))[1]
+            for n in range(3)
         }
 
 
@@ -122,18 +138,26 @@ def until_handled(seconds: float = 60, group: str = "fulfillment", topic: str = 
     )
 
 
-def events(topic: str, wanted: Callable[[Landed], bool], since: dict[int, int] | None = None) -> list[Landed]:
+def events(
+    topic: str, wanted: Callable[[Landed], bool], since: dict[int, int] | None = None
+) -> list[Landed]:
     """The events of a topic, from these offsets to its end of now, that are wanted."""
     found: list[Landed] = []
     with reader() as consumer:
         until_offset = ends(topic)
         start = since or {}
-        parts = [TopicPartition(topic, n, start.get(n, 0)) for n in range(3) if until_offset[n] > start.get(n, 0)]
+        parts = [
+            TopicPartition(topic, n, start.get(n, 0))
+            for n in range(3)
+            if until_offset[n] > start.get(n, 0)
+        ]
         consumer.assign(parts)
         left = {part.partition for part in parts}
         while left:
             message = consumer.poll(10)
-            assert message is not None, f"{topic}: nothing more within 10 s, partitions {left} not at their end"
+            assert message is not None, (
+                f"{topic}: nothing more within 10 s, partitions {left} not at their end"
+            )
             assert message.error() is None, message.error()
             event = landed(message)
             if wanted(event):
@@ -149,7 +173,9 @@ def landed(message: KafkaMessage) -> Landed:
     return Landed((message.key() or b"").decode(), message.value() or b"", headers)
 
 
-def until_published(topic: str, wanted: Callable[[Landed], bool], count: int, seconds: float = 30) -> list[Landed]:
+def until_published(
+    topic: str, wanted: Callable[[Landed], bool], count: int, seconds: float = 30
+) -> list[Landed]:
     """Wait until so many wanted events are on the topic; further copies of an event, which are lawful, do not count."""
     return until(
         lambda: events(topic, wanted),
@@ -164,11 +190,22 @@ def counts(ids: Sequence[str]) -> dict[str, Counter[str]]:
     wanted = list(ids)
     of = {
         "tracking": query("select message_id from tracking where message_id = any(%s)", wanted),
-        "fulfillment": query("select message_id from fulfillment where message_id = any(%s)", wanted),
-        "outbox": query("select payload->>'message_id' from outbox where payload->>'message_id' = any(%s)", wanted),
-        "audit_entry": query("select message_id from audit_entry where message_id = any(%s)", wanted, database="audit"),
+        "fulfillment": query(
+            "select message_id from fulfillment where message_id = any(%s)", wanted
+        ),
+        "outbox": query(
+            "select payload->>'message_id' from outbox where payload->>'message_id' = any(%s)",
+            wanted,
+        ),
+        "audit_entry": query(
+            "select message_id from audit_entry where message_id = any(%s)",
+            wanted,
+            database="audit",
+        ),
         "audit_outbox": query(
-            "select payload->>'message_id' from outbox where payload->>'message_id' = any(%s)", wanted, database="audit"
+            "select payload->>'message_id' from outbox where payload->>'message_id' = any(%s)",
+            wanted,
+            database="audit",
         ),
     }
     return {table: Counter(row[0] for row in rows) for table, rows in of.items()}
@@ -178,7 +215,9 @@ def exactly_one(ids: Sequence[str]) -> None:
     """Every message has one row in every table: nothing lost, nothing doubled."""
     for table, counted in counts(ids).items():
         wrong = {key: counted[key] for key in ids if counted[key] != 1}
-        assert not wrong, f"{table}: {len(wrong)} of {len(ids)} are not there once: {dict(list(wrong.items())[:5])}"
+        assert not wrong, (
+            f"{table}: {len(wrong)} of {len(ids)} are not there once: {dict(list(wrong.items())[:5])}"
+        )
 
 
 @contextmanager

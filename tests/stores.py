@@ -3,14 +3,15 @@
 import subprocess
 import sys
 
-from ops.settings import ROOT
 from ops.stack.stack import Stack
-from service.dedup import choose
+from service.dedup import load_store, stores
 
-STORES = sorted(file.stem for file in (ROOT / "service" / "dedup").glob("[a-z]*.py"))
-SQL = [name for name in STORES if hasattr(choose(name), "FRESH")]  # their claim is part of the business statement
-OWN_TABLES = [name for name in SQL if hasattr(choose(name), "TABLES")]
-RETAINED = [name for name in SQL if hasattr(choose(name), "FORGET")]
+STORES = sorted(stores())
+SQL = [
+    name for name in STORES if hasattr(load_store(name), "FRESH")
+]  # their claim is part of the business statement
+OWN_TABLES = [name for name in SQL if hasattr(load_store(name), "TABLES")]
+RETAINED = [name for name in SQL if hasattr(load_store(name), "FORGET")]
 
 
 def apply_tables(stack: Stack, name: str) -> None:

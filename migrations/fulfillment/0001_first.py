@@ -58,4 +58,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Leave nothing behind."""
-    op.execute(f"drop function fulfilled_by; drop table dead_letter, fulfillment, tracking; {DROP_OUTBOX}")
+    op.execute(
+        f"drop function fulfilled_by; drop table dead_letter, fulfillment, tracking; {DROP_OUTBOX}"
+    )

@@ -29,12 +29,20 @@ def java(settings: Settings, options: str, main: str, *arguments: str) -> list[s
 
 def command(settings: Settings) -> list[str]:
     """Broker and controller in one process."""
-    return java(settings, settings.kafka_java_options, "kafka.Kafka", str(settings.run_dir / "broker.properties"))
+    return java(
+        settings,
+        settings.kafka_java_options,
+        "kafka.Kafka",
+        str(settings.run_dir / "broker.properties"),
+    )
 
 
 def connect_command(settings: Settings) -> list[str]:
     """The Connect worker."""
-    main, file = "org.apache.kafka.connect.cli.ConnectDistributed", settings.run_dir / "worker.properties"
+    main, file = (
+        "org.apache.kafka.connect.cli.ConnectDistributed",
+        settings.run_dir / "worker.properties",
+    )
     return java(settings, settings.connect_java_options, main, str(file))
 
 
@@ -47,7 +55,13 @@ def prepare(settings: Settings, run: Run) -> None:
             write_broker(settings, folder, unfinished)
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             # With =, because one id in 64 begins with a dash, and would be taken for another option.
-            tool = ("kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(unfinished))
+            tool = (
+                "kafka.tools.StorageTool",
+                "format",
+                f"--cluster-id={cluster}",
+                "-c",
+                str(unfinished),
+            )
             run("format", java(settings, settings.kafka_java_options, *tool))
 
 
@@ -82,8 +96,14 @@ def prepare_connect(settings: Settings, _run: Run) -> None:
 
 def override(shared: Path, machine: dict[str, str], file: Path) -> None:
     """The shared lines without those that this machine replaces, then the machine's own."""
-    kept = [line for line in shared.read_text().splitlines() if line.partition("=")[0].strip() not in machine]
-    file.write_text("\n".join([*kept, *(f"{key}={value}" for key, value in machine.items())]) + "\n")
+    kept = [
+        line
+        for line in shared.read_text().splitlines()
+        if line.partition("=")[0].strip() not in machine
+    ]
+    file.write_text(
+        "\n".join([*kept, *(f"{key}={value}" for key, value in machine.items())]) + "\n"
+    )
 
 
 def ready(settings: Settings) -> str:

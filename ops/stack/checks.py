@@ -30,8 +30,12 @@ def check(settings: Settings, missing: list[Part]) -> None:
 
 def machine(settings: Settings) -> Iterator[str]:
     """What the machine lacks."""
-    yield from filter(None, [java_unfit(java_says()), disk_full(free_gib(settings.run_dir)), no_namespace()])
-    if not all(jars_folder(settings.jars, pom).exists() for pom in poms(settings)) and not shutil.which("mvn"):
+    yield from filter(
+        None, [java_unfit(java_says()), disk_full(free_gib(settings.run_dir)), no_namespace()]
+    )
+    if not all(
+        jars_folder(settings.jars, pom).exists() for pom in poms(settings)
+    ) and not shutil.which("mvn"):
         yield "Maven fetches the jars, and there is no mvn on the PATH: install it (apt install maven)"
 
 
@@ -40,7 +44,9 @@ def java_says() -> str | None:
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home, "bin", "java")) if home else "java"
     try:
-        return subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
+        return subprocess.run(
+            [program, "-version"], capture_output=True, text=True, check=False
+        ).stderr
     except OSError:
         return None
 
@@ -58,7 +64,10 @@ def java_unfit(said: str | None) -> str | None:
 
 def free_gib(folder: Path) -> float:
     """Free space where the folder is or will be."""
-    return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free / 2**30
+    return (
+        shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free
+        / 2**30
+    )
 
 
 def disk_full(free: float) -> str | None:
@@ -71,7 +80,10 @@ def disk_full(free: float) -> str | None:
 def no_namespace() -> str | None:
     """PostgreSQL refuses root, and this machine does not let root appear as somebody else."""
     command = [*as_somebody(), "true"]
-    if shutil.which(command[0]) and subprocess.run(command, capture_output=True, check=False).returncode == 0:
+    if (
+        shutil.which(command[0])
+        and subprocess.run(command, capture_output=True, check=False).returncode == 0
+    ):
         return None
     return "PostgreSQL does not run as root, and user namespaces are not allowed here: start it as another user"
 
@@ -79,11 +91,15 @@ def no_namespace() -> str | None:
 def port_taken(setting: str, port: int) -> str | None:
     """Somebody else listens there."""
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # closed connections do not count
+        probe.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # closed connections do not count
         try:
             probe.bind((HOST, port))
         except OSError:
-            return f"port {port} is taken{by_whom(port)}: stop that, or set {setting} to a free port"
+            return (
+                f"port {port} is taken{by_whom(port)}: stop that, or set {setting} to a free port"
+            )
     return None
 
 
@@ -91,7 +107,9 @@ def by_whom(port: int) -> str:
     """The process that listens, where the system lets us see it."""
     try:
         connections = psutil.net_connections("tcp")
-        owner = next(c.pid for c in connections if c.laddr and c.laddr.port == port and c.status == "LISTEN")
+        owner = next(
+            c.pid for c in connections if c.laddr and c.laddr.port == port and c.status == "LISTEN"
+        )
         return f" by {psutil.Process(owner).name()} (pid {owner})" if owner else ""
     except (psutil.Error, StopIteration):
         return ""

@@ -52,7 +52,14 @@ def prepare(settings: Settings, run: Run) -> None:
 def initdb(settings: Settings, folder: Path) -> list[str]:
     """The same collation on every machine, and a password from the first moment."""
     return [
-        *(*as_somebody(), tool("initdb"), "-D", str(folder), "--username=postgres", "--auth=scram-sha-256"),
+        *(
+            *as_somebody(),
+            tool("initdb"),
+            "-D",
+            str(folder),
+            "--username=postgres",
+            "--auth=scram-sha-256",
+        ),
         *(f"--pwfile={settings.secrets_dir}/postgres_password", "--encoding=UTF8"),
         *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
     ]

@@ -5,7 +5,7 @@ import sys
 
 from ops.settings import Settings
 from ops.stack.jars import Run
-from service.dedup import choose
+from service.dedup import load_store
 
 DEFAULT = "tracking"  # whose table is one of the migrations
 
@@ -21,7 +21,7 @@ def main() -> None:
     from migrations.settings import Settings as Migrations  # noqa: PLC0415 - the demo's image comes without
 
     server, name = Migrations(), os.environ.get("DEDUP_STORE", DEFAULT)
-    tables = getattr(choose(name), "TABLES", "")
+    tables = getattr(load_store(name), "TABLES", "")
     if tables:
         with server.connect(server.databases()["fulfillment"]) as admin:
             admin.execute(f"set role owner; {tables}".encode())

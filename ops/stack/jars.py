@@ -6,7 +6,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-Run = Callable[[str, list[str]], None]  # runs one command to its end under a name, or says what went wrong
+Run = Callable[
+    [str, list[str]], None
+]  # runs one command to its end under a name, or says what went wrong
 
 
 def jars_folder(cache: Path, pom: Path) -> Path:
@@ -36,4 +38,13 @@ def fetch_jars(run: Run, cache: Path, pom: Path, profiles: dict[str, str]) -> Pa
 def copy_command(pom: Path, profile: str, folder: Path) -> list[str]:
     """Maven, told to copy and to be quiet."""
     only = [f"-P{profile}"] if profile else []
-    return ["mvn", "-B", "-q", "-f", str(pom), *only, "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+    return [
+        "mvn",
+        "-B",
+        "-q",
+        "-f",
+        str(pom),
+        *only,
+        "dependency:copy-dependencies",
+        f"-DoutputDirectory={folder}",
+    ]

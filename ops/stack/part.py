@@ -9,8 +9,9 @@ from pathlib import Path
 
 import requests
 
+from extras.dynamodb import local as dynamodb
 from ops.settings import HOST, ROOT, Settings
-from ops.stack import broker, database, dedup_tables, dynamodb
+from ops.stack import broker, database, dedup_tables
 from ops.stack.jars import Run
 
 
@@ -34,7 +35,15 @@ def parts(settings: Settings) -> list[Part]:
     asked = [(settings.aggregator, aggregator), (settings.land, land)]
     further = [make(settings) for wanted, make in asked if wanted]
     beside = [key_value(settings)] if settings.with_dynamodb else []
-    return [postgres(settings), *beside, kafka(settings), connect(settings), audit(settings), *services, *further]
+    return [
+        postgres(settings),
+        *beside,
+        kafka(settings),
+        connect(settings),
+        audit(settings),
+        *services,
+        *further,
+    ]
 
 
 def poms(settings: Settings) -> dict[Path, dict[str, str]]:
@@ -64,7 +73,7 @@ def key_value(settings: Settings) -> Part:
         ports={"DYNAMODB_PORT": settings.dynamodb_port},
         ready=partial(dynamodb.ready, settings),
         prepare=partial(dynamodb.prepare, settings),
-        then={"dynamodb-table": [sys.executable, "-m", "service.dedup.dynamodb"]},
+        then={"dynamodb-table": [sys.executable, "-m", "extras.dynamodb.store"]},
     )
 
 
@@ -73,10 +82,13 @@ def kafka(settings: Settings) -> Part:
     return Part(
         name="kafka",
         argv=broker.command(settings),
-        ports={"KAFKA_PORT": settings.kafka_port, "KAFKA_CONTROLLER_PORT": settings.kafka_controller_port},
+        ports={
+            "KAFKA_PORT": settings.kafka_port,
+            "KAFKA_CONTROLLER_PORT": settings.kafka_controller_port,
+        },
         ready=partial(broker.ready, settings),
         prepare=partial(broker.prepare, settings),
-        then={"topics": [sys.executable, "-m", "ops.setup", "topics"]},
+        then={"topics": [sys.executable, "-m", "connect", "topics"]},
     )
 
 
@@ -88,7 +100,7 @@ def connect(settings: Settings) -> Part:
         ports={"CONNECT_PORT": settings.connect_port},
         ready=partial(answers, f"http://{HOST}:{settings.connect_port}/health"),
         prepare=partial(broker.prepare_connect, settings),
-        then={"connectors": [sys.executable, "-m", "ops.setup", "register"]},
+        then={"connectors": [sys.executable, "-m", "connect", "register"]},
     )
 
 
@@ -121,7 +133,7 @@ def aggregator(settings: Settings) -> Part:
     port = settings.aggregator_port
     return Part(
         name="aggregator",
-        argv=[sys.executable, "-m", "service.aggregator"],
+        argv=[sys.executable, "-m", "extras.aggregator"],
         ports={"AGGREGATOR_PORT": port},
         ready=partial(answers, f"http://{HOST}:{port}/readyz"),
         env={"AGGREGATOR_HOST": HOST, "AGGREGATOR_PORT": str(port)},

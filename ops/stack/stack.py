@@ -21,7 +21,9 @@ from ops.stack.part import Part, aggregator, land, parts, poms, service
 from ops.stack.state import Identity, write_state
 from ops.stack.supervisor import Say, StackError, Supervisor, until
 
-Step = Callable[[str], AbstractContextManager[object]]  # shows what is being done while it is being done
+Step = Callable[
+    [str], AbstractContextManager[object]
+]  # shows what is being done while it is being done
 
 GRACE_SECONDS = 20  # then SIGKILL; Kafka and Connect take 1 to 3 s, a service at most 10
 
@@ -38,12 +40,16 @@ class Stack:
         self.settings = settings or Settings()
         self.step = step
         self.supervisor = Supervisor(self.settings.run_dir, ROOT)
-        self.parts = {} if self.settings.attach else {part.name: part for part in parts(self.settings)}
+        self.parts = (
+            {} if self.settings.attach else {part.name: part for part in parts(self.settings)}
+        )
         self.me = Identity.of(os.getpid())
 
     def env(self) -> dict[str, str]:
         """The environment of every process: .env, then the shell's, then the stack's own names."""
-        named = {name: value for name, value in dotenv_values(ROOT / ".env").items() if value is not None}
+        named = {
+            name: value for name, value in dotenv_values(ROOT / ".env").items() if value is not None
+        }
         return named | dict(os.environ) | self.settings.environment()
 
     def up(self, *, stay: bool = False) -> list[str]:
@@ -85,10 +91,14 @@ class Stack:
             if self.supervisor.state().owner == self.me:
                 self.down()
 
-    def start(self, name: str, argv: list[str] | None = None, env: dict[str, str] | None = None) -> None:
+    def start(
+        self, name: str, argv: list[str] | None = None, env: dict[str, str] | None = None
+    ) -> None:
         """Start one part, by another command if need be, and wait until it is ready."""
         part = self.part(name)
-        self.stop(name)  # what is left of an earlier one, or that one itself: there is never a second
+        self.stop(
+            name
+        )  # what is left of an earlier one, or that one itself: there is never a second
         part.prepare(self.run)
         self.supervisor.spawn(name, argv or part.argv, self.env() | part.env | (env or {}))
         self.wait(name)
@@ -105,7 +115,9 @@ class Stack:
         in_time = until(settled, self.settings.start_timeout_seconds)
         if seen[0]:
             late = "" if in_time else f" within {self.settings.start_timeout_seconds:g} s"
-            raise StackError(f"{name} did not become ready{late}: {seen[0]}{self.supervisor.tail(name)}")
+            raise StackError(
+                f"{name} did not become ready{late}: {seen[0]}{self.supervisor.tail(name)}"
+            )
 
     def stop(self, name: str, number: Signals | None = None) -> None:
         """Stop one process; another signal than its usual one if need be (postgres: SIGQUIT is immediate)."""
@@ -136,7 +148,9 @@ class Stack:
     def pass_through(self, module: list[str], say: Say, told: Say) -> int:
         """One of the project's own jobs, its output and its progress handed on; its exit code."""
         name = f"{module[0]}@{os.getpid()}"  # several may run at once
-        return self.supervisor.pass_through(name, [sys.executable, "-m", *module], self.env(), say, told)
+        return self.supervisor.pass_through(
+            name, [sys.executable, "-m", *module], self.env(), say, told
+        )
 
     def part(self, name: str) -> Part:
         """A part by its name; landing, the aggregator and further service processes too, configured or not."""
@@ -152,7 +166,10 @@ class Stack:
             if not jars_folder(self.settings.jars, pom).exists():
                 with self.step(f"fetch the jars of {pom.relative_to(ROOT)}, this once"):
                     fetch_jars(self.run, self.settings.jars, pom, places)
-        exports = (f"export {name}={shlex.quote(value)}\n" for name, value in self.settings.environment().items())
+        exports = (
+            f"export {name}={shlex.quote(value)}\n"
+            for name, value in self.settings.environment().items()
+        )
         (self.settings.run_dir / "env").write_text("".join(exports))
 
     def claim(self) -> None:
@@ -170,7 +187,9 @@ class Stack:
 
     def own(self, owner: Identity | None) -> None:
         """Write down who will stop the stack."""
-        write_state(self.supervisor.file, self.supervisor.state().model_copy(update={"owner": owner}))
+        write_state(
+            self.supervisor.file, self.supervisor.state().model_copy(update={"owner": owner})
+        )
 
     def refuse_if_used(self) -> None:
         """A stack that another command has started for itself is that command's."""
@@ -184,7 +203,9 @@ class Stack:
     def stop_all(self, names: list[str]) -> None:
         """The one-shots and the last started first; nobody owns what is no more."""
         order = list(self.parts)
-        for name in sorted(names, key=lambda n: order.index(n) if n in order else len(order), reverse=True):
+        for name in sorted(
+            names, key=lambda n: order.index(n) if n in order else len(order), reverse=True
+        ):
             if self.supervisor.identity(name):
                 with self.step(f"stop {name}"):
                     self.stop(name)

@@ -38,7 +38,9 @@ class Supervisor:
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         hear_interrupts()
 
-    def spawn(self, name: str, argv: list[str], env: Mapping[str, str], *, piped: bool = False) -> None:
+    def spawn(
+        self, name: str, argv: list[str], env: Mapping[str, str], *, piped: bool = False
+    ) -> None:
         """Start it and write it down, as one step that a signal cannot part."""
         self.logs.mkdir(parents=True, exist_ok=True)
         with self.open_log(name, argv) as log, undisturbed():
@@ -66,14 +68,18 @@ class Supervisor:
         if code:
             raise StackError(f"{name} ended with code {code}{self.tail(name)}")
 
-    def pass_through(self, name: str, argv: list[str], env: Mapping[str, str], say: Say, told: Say) -> int:
+    def pass_through(
+        self, name: str, argv: list[str], env: Mapping[str, str], say: Say, told: Say
+    ) -> int:
         """Run it to its end and hand on what it prints, and how far it is; 0 and 1 are answers."""
         said = b""
         try:
             self.spawn(name, argv, env, piped=True)
             child = self.children[name]
             assert child.stdout is not None
-            beside = threading.Thread(target=self.keep, args=(name, child.stderr, told), daemon=True)
+            beside = threading.Thread(
+                target=self.keep, args=(name, child.stderr, told), daemon=True
+            )
             beside.start()
             with child.stdout:
                 for said in child.stdout:
@@ -82,7 +88,9 @@ class Supervisor:
             code = child.wait()
         finally:
             self.stop(name)
-        if code not in (0, 1) or (code and not said):  # without an answer, 1 is Python's own word for a crash
+        if code not in (0, 1) or (
+            code and not said
+        ):  # without an answer, 1 is Python's own word for a crash
             raise StackError(f"{name.partition('@')[0]} ended with code {code}{self.tail(name)}")
         return code
 
@@ -154,7 +162,9 @@ class Supervisor:
         if file.exists() and file.stat().st_size > LOG_LIMIT:
             file.replace(file.with_suffix(".log.old"))
         log = file.open("ab", buffering=0)
-        log.write(f"{STARTED}{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {Path(argv[0]).name}\n".encode())
+        log.write(
+            f"{STARTED}{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {Path(argv[0]).name}\n".encode()
+        )
         return log
 
     def tail(self, name: str, lines: int = 15) -> str:

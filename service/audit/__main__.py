@@ -17,7 +17,14 @@ def main() -> None:
     engine = connect_to(url, password_file, settings.audit_database_timeout_seconds, options)
     app, host, port = create_app(settings, engine), settings.audit_host, settings.audit_port
     # Kept alive for longer than a client's pause between batches: it need not connect anew.
-    uvicorn.run(app, host=host, port=port, log_level="warning", timeout_keep_alive=75, timeout_graceful_shutdown=5)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=5,
+    )
 
 
 main()

@@ -28,13 +28,19 @@ RECORD = text("""
     )
     select idempotency_key from entry""")
 
-RECORDED = text("select idempotency_key, answer from audit_entry where idempotency_key = any(:keys)")
+RECORDED = text(
+    "select idempotency_key, answer from audit_entry where idempotency_key = any(:keys)"
+)
 
 
 def record(engine: Engine, entries: Sequence[Entry]) -> list[Answer]:
     """An answer for each entry, in order: made now, replayed, or refused because the body is another."""
-    known = {entry.idempotency_key: entry for entry in reversed(entries)}  # of two with one key, the first
-    rows = [{**entry.body, **entry.answer, "answer": entry.answer} for entry in reversed(known.values())]
+    known = {
+        entry.idempotency_key: entry for entry in reversed(entries)
+    }  # of two with one key, the first
+    rows = [
+        {**entry.body, **entry.answer, "answer": entry.answer} for entry in reversed(known.values())
+    ]
     with sorted_errors(), engine.connect() as connection:
         made = connection.scalars(RECORD, {"entries": to_json(rows).decode()}).all()
         if before := known.keys() - made:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, Protocol
 
+from contract.extras import manifests
 from service.record import Item
 
 
@@ -26,7 +26,9 @@ Write = Callable[..., dict[str, Handled]]
 class DedupStore(Protocol):
     """One answer to "this message came twice". A batch holds each message id once."""
 
-    breaks: frozenset[str]  # of the laws in ops/truth/anomalies.py; every other one it keeps
+    breaks: frozenset[
+        str
+    ]  # of the laws in tools/lab/src/lab/dedup_matrix/anomalies.py; every other one it keeps
     needs_sequence: bool  # a record without the header is then a dead letter
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:
@@ -53,9 +55,19 @@ class InTransaction:
         """Nothing is left to do."""
 
 
-def choose(name: str) -> ModuleType:
-    """The file of this name; all but tracking can be deleted."""
-    there = sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py"))
-    if name not in there:
-        raise SystemExit(f"DEDUP_STORE={name}: there is no such store, only {', '.join(there)}")
-    return import_module(f"service.dedup.{name}")
+def stores() -> dict[str, str]:
+    """Return the module of each store by its name: the default, and those of the extras that are here."""
+    found = {"tracking": "service.dedup.tracking"}
+    for named in manifests("dedup").values():
+        found |= named
+    return found
+
+
+def load_store(name: str) -> ModuleType:
+    """Return the module of this store."""
+    known = stores()
+    if name not in known:
+        raise SystemExit(
+            f"DEDUP_STORE={name}: there is no such store, only {', '.join(sorted(known))}"
+        )
+    return import_module(known[name])

@@ -18,7 +18,11 @@ NAME = f"outbox-pipeline-test-{PORTS}"
 def images() -> set[str]:
     """Every image of others that the project is built on."""
     files = [ROOT / "compose.yaml", *ROOT.glob("*/Dockerfile")]
-    return {name for file in files for name in re.findall(r"(?:image: |FROM )(\S+:\S+)", file.read_text())}
+    return {
+        name
+        for file in files
+        for name in re.findall(r"(?:image: |FROM )(\S+:\S+)", file.read_text())
+    }
 
 
 def works(*command: str) -> bool:
@@ -53,8 +57,12 @@ def _project() -> Iterator[None]:
         for at, name in enumerate(("POSTGRES_PORT", "KAFKA_PORT", "CONNECT_PORT", "AUDIT_PORT")):
             patch.setenv(name, str(PORTS + at))
         patch.setenv("SERVICE_PORTS", f"{PORTS + 10}-{PORTS + 19}")
-        patch.setenv("RECONCILE_DEADLINE_SECONDS", "240")  # two sessions of Spark share what a small machine has
-        patch.setenv("KAFKA_BOOTSTRAP_SERVERS", f"127.0.0.1:{PORTS + 1}")  # for the tests' own clients
+        patch.setenv(
+            "RECONCILE_DEADLINE_SECONDS", "240"
+        )  # two sessions of Spark share what a small machine has
+        patch.setenv(
+            "KAFKA_BOOTSTRAP_SERVERS", f"127.0.0.1:{PORTS + 1}"
+        )  # for the tests' own clients
         yield
 
 

@@ -47,7 +47,12 @@ class Project:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Type it and wait; a code other than 0 is an answer, too."""
         return subprocess.run(
-            self.command(*arguments), cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+            self.command(*arguments),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
         )
 
     def good(self, *arguments: str) -> str:
@@ -59,14 +64,24 @@ class Project:
     def containers(self) -> dict[str, dict[str, Any]]:
         """What `docker inspect` says of each container, by its name without the project's."""
         ids = self.good("ps", "--all", "--quiet").split()
-        found = json.loads(subprocess.run(["docker", "inspect", *ids], capture_output=True, check=True).stdout)
+        found = json.loads(
+            subprocess.run(["docker", "inspect", *ids], capture_output=True, check=True).stdout
+        )
         labels = "com.docker.compose.service", "com.docker.compose.container-number"
         return {"-".join(one["Config"]["Labels"][label] for label in labels): one for one in found}
 
     def left(self) -> dict[str, list[str]]:
         """Everything of this project that Docker still has, images apart."""
-        mine = ("--filter", f"label=com.docker.compose.project={os.environ['COMPOSE_PROJECT_NAME']}", "--quiet")
-        kinds = {"containers": ["ps", "--all"], "volumes": ["volume", "ls"], "networks": ["network", "ls"]}
+        mine = (
+            "--filter",
+            f"label=com.docker.compose.project={os.environ['COMPOSE_PROJECT_NAME']}",
+            "--quiet",
+        )
+        kinds = {
+            "containers": ["ps", "--all"],
+            "volumes": ["volume", "ls"],
+            "networks": ["network", "ls"],
+        }
         return {kind: ask("docker", *words, *mine).split() for kind, words in kinds.items()}
 
 

@@ -25,11 +25,22 @@ RATE = 200  # a second: 15 s of load, in which a part dies and comes back
 def test_up_returns_when_everything_is_ready(project: Project) -> None:
     """Every one-shot ended well and every other container is healthy the moment that `up --wait` returns."""
     states = {name: one["State"] for name, one in project.containers().items()}
-    assert {name: states[f"{name}-1"]["ExitCode"] for name in ONE_SHOTS} == dict.fromkeys(ONE_SHOTS, 0)
-    staying = {name: state for name, state in states.items() if name.rpartition("-")[0] not in ONE_SHOTS}
-    assert {name: state["Health"]["Status"] for name, state in staying.items()} == dict.fromkeys(staying, "healthy")
+    assert {name: states[f"{name}-1"]["ExitCode"] for name in ONE_SHOTS} == dict.fromkeys(
+        ONE_SHOTS, 0
+    )
+    staying = {
+        name: state for name, state in states.items() if name.rpartition("-")[0] not in ONE_SHOTS
+    }
+    assert {name: state["Health"]["Status"] for name, state in staying.items()} == dict.fromkeys(
+        staying, "healthy"
+    )
     assert len(staying) == 6
-    assert requests.get(f"http://{project.good('port', 'service', '8080').strip()}/readyz", timeout=10).text == "ok\n"
+    assert (
+        requests.get(
+            f"http://{project.good('port', 'service', '8080').strip()}/readyz", timeout=10
+        ).text
+        == "ok\n"
+    )
 
 
 def test_the_demo_prints_its_table_and_its_verdict(project: Project) -> None:
@@ -51,7 +62,9 @@ def load(project: Project) -> Iterator[None]:
     command = project.command("run", "--rm", "-T", "--no-deps", "demo", "produce")
     command += ["--orders", str(ORDERS), "--rate", str(RATE), "--json"]
     before = handled()
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as producer:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as producer:
         try:
             until(handled, lambda now: now > before, 60, "no order of the load was handled")
             assert producer.poll() is None, "the load was over too soon"
@@ -106,10 +119,16 @@ def partitions() -> list[int]:
 
 def test_no_secret_is_told(project: Project) -> None:
     """No password stands in the configuration, in `docker inspect` or in a log."""
-    shown = project.good("run", "--rm", "-T", "--no-deps", "migrations", "sh", "-c", "cat /run/secrets/*_password")
+    shown = project.good(
+        "run", "--rm", "-T", "--no-deps", "migrations", "sh", "-c", "cat /run/secrets/*_password"
+    )
     secrets = [shown[at : at + 32] for at in range(0, len(shown), 32)]
     assert len(set(secrets)) == 6
-    told = project.good("config") + json.dumps(project.containers()) + project.good("logs", "--no-color")
+    told = (
+        project.good("config")
+        + json.dumps(project.containers())
+        + project.good("logs", "--no-color")
+    )
     assert [place for place, secret in enumerate(secrets) if secret in told] == []
 
 
@@ -122,10 +141,18 @@ def test_no_secret_is_told(project: Project) -> None:
         ("postgres", "postgres", "cdc"),
     ],
 )
-def test_a_container_reads_its_own_password_alone(project: Project, part: str, own: str, other: str) -> None:
+def test_a_container_reads_its_own_password_alone(
+    project: Project, part: str, own: str, other: str
+) -> None:
     """Each part can read the password of the role that it logs in as, and that of no other."""
-    assert project.run("exec", "-T", part, "test", "-r", f"/run/secrets/{own}_password").returncode == 0
-    assert project.run("exec", "-T", part, "test", "-r", f"/run/secrets/{other}_password").returncode == 1
+    assert (
+        project.run("exec", "-T", part, "test", "-r", f"/run/secrets/{own}_password").returncode
+        == 0
+    )
+    assert (
+        project.run("exec", "-T", part, "test", "-r", f"/run/secrets/{other}_password").returncode
+        == 1
+    )
 
 
 def test_no_container_runs_as_root(project: Project) -> None:
@@ -143,7 +170,12 @@ def test_no_container_runs_as_root(project: Project) -> None:
 
 def test_what_is_published_is_for_this_machine_only(project: Project) -> None:
     """Every port that Docker has opened is on 127.0.0.1."""
-    ports = [port for one in project.containers().values() for port in one["NetworkSettings"]["Ports"].values() if port]
+    ports = [
+        port
+        for one in project.containers().values()
+        for port in one["NetworkSettings"]["Ports"].values()
+        if port
+    ]
     assert {binding["HostIp"] for bindings in ports for binding in bindings} == {"127.0.0.1"}
 
 
@@ -159,7 +191,12 @@ def test_control_a_lost_row_is_the_exit_code(project: Project) -> None:
 
 def test_down_leaves_nothing(project: Project) -> None:
     """After `down -v` no container, no volume and no network of the project is left."""
-    mounts = [mount for one in project.containers().values() for mount in one["Mounts"] if mount["Type"] == "volume"]
+    mounts = [
+        mount
+        for one in project.containers().values()
+        for mount in one["Mounts"]
+        if mount["Type"] == "volume"
+    ]
     used = {mount["Name"] for mount in mounts}  # those without a name of ours, too
     assert len(used) >= 4
     project.end()

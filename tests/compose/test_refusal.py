@@ -26,7 +26,10 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     [
         ("alter role cdc password 'another'", 'password authentication failed for user "cdc"'),
         ("drop publication outbox", "there is no publication outbox in this database"),
-        ("revoke connect on database fulfillment from cdc", 'permission denied for database "fulfillment"'),
+        (
+            "revoke connect on database fulfillment from cdc",
+            'permission denied for database "fulfillment"',
+        ),
         ("revoke update on heartbeat from cdc", "permission denied for table heartbeat"),
     ],
     ids=["password", "publication", "connect", "heartbeat"],
@@ -44,12 +47,16 @@ def test_a_connector_that_cannot_start_says_why(
     assert took < SOON
 
 
-def test_too_little_memory_is_one_sentence(refused: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_is_one_sentence(
+    refused: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing is started where the memory would not do, and one sentence says how much is missing."""
     monkeypatch.setenv("MEMORY_NEEDED_MIB", "99999999")
     assert refused.run("up", "--wait").returncode != 0
     [sentence] = refused.good("logs", "--no-color", "--no-log-prefix", "preflight").splitlines()
     assert "MiB of memory are free, 99999999 are needed" in sentence
-    assert {name: one["State"]["Status"] for name, one in refused.containers().items() if name == "kafka-1"} == {
-        "kafka-1": "created"
-    }
+    assert {
+        name: one["State"]["Status"]
+        for name, one in refused.containers().items()
+        if name == "kafka-1"
+    } == {"kafka-1": "created"}

@@ -2,7 +2,7 @@
 
 import json
 
-from ops.front import Request, forward
+from ops.fault_proxy import Request, forward
 
 
 class Failing:

@@ -14,7 +14,10 @@ ORDERS = 600  # more than a batch for each of the two
 def orders() -> dict[str, Sent]:
     """So many good orders, by message id."""
     prefix = fresh("crash")
-    return {f"{prefix}-{n}": Sent(f"{prefix}-{n}", f"{prefix}-o{n}", value(f"{prefix}-o{n}")) for n in range(ORDERS)}
+    return {
+        f"{prefix}-{n}": Sent(f"{prefix}-{n}", f"{prefix}-o{n}", value(f"{prefix}-o{n}"))
+        for n in range(ORDERS)
+    }
 
 
 @pytest.mark.parametrize("step", ["write", "post", "mark", "commit"])
@@ -29,7 +32,12 @@ def test_a_killed_worker_loses_and_doubles_nothing(stack: Stack, step: str) -> N
     )
     sent = orders()
     send(list(sent.values()))
-    until(lambda: stack.supervisor.alive("service-2"), lambda alive: not alive, 30, "the second worker still lives")
+    until(
+        lambda: stack.supervisor.alive("service-2"),
+        lambda alive: not alive,
+        30,
+        "the second worker still lives",
+    )
     stack.stop("service-2")
     until_handled()
     exactly_one(list(sent))

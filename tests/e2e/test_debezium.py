@@ -18,7 +18,10 @@ INSERT = b"""
 
 def numbers(key: str, count: int) -> list[int]:
     """The numbers of a key's events, as they stand on the topic."""
-    return [json.loads(event.value)["n"] for event in until_published("fulfillment.events", is_of(key), count)]
+    return [
+        json.loads(event.value)["n"]
+        for event in until_published("fulfillment.events", is_of(key), count)
+    ]
 
 
 def is_of(key: str) -> Callable[[Landed], bool]:
@@ -67,5 +70,7 @@ def test_commits_in_the_reverse_order_of_ids_skip_nothing(spoiled: Stack) -> Non
         assert numbers(f"{key}-high", 3) == [1, 2, 3]
         low.execute("commit")
     assert numbers(key, 3) == [1, 2, 3]
-    of_key = query("select aggregate_id, min(seq) from outbox where aggregate_id like %s group by 1", f"{key}%")
+    of_key = query(
+        "select aggregate_id, min(seq) from outbox where aggregate_id like %s group by 1", f"{key}%"
+    )
     assert dict(of_key)[key] < dict(of_key)[f"{key}-high"]

@@ -8,7 +8,16 @@ import pytest
 
 from ops.stack.stack import Stack
 from tests.builders import value
-from tests.client import Landed, Sent, exactly_one, fresh, query, send, until_handled, until_published
+from tests.client import (
+    Landed,
+    Sent,
+    exactly_one,
+    fresh,
+    query,
+    send,
+    until_handled,
+    until_published,
+)
 
 GOOD = value()
 BIG = b'{"order_id": "' + b"x" * 1_000_000 + b'"}'
@@ -33,7 +42,10 @@ HOSTILE: dict[str, Sent] = {
     "long order id": Sent("h", "k", value("x" * 65)),
     "newline in order id": Sent("h", "k", value("a\r\nb")),
     "odd headers": Sent(
-        "h", "k", b"{", [("nul", b"\0"), ("none", None), ("ünï", b"\xff"), ("twice", b"1"), ("twice", b"2")]
+        "h",
+        "k",
+        b"{",
+        [("nul", b"\0"), ("none", None), ("ünï", b"\xff"), ("twice", b"1"), ("twice", b"2")],
     ),
     "many headers": Sent("h", "k", b"{", [(f"h{n}", b"x" * 100) for n in range(500)]),
 }
@@ -67,12 +79,19 @@ def assert_kept(name: str, bad: Sent, position: str, event: Landed) -> None:
     letter = json.loads(event.value)
     assert f"{letter['topic']}/{letter['partition']}/{letter['offset']}" == position
     assert letter["kind"] == ("too_large" if len(bad.value or b"") > 65536 else "invalid"), name
-    assert letter["reason"].startswith(("value: ", "headers.", "order_id: ")), (name, letter["reason"])
+    assert letter["reason"].startswith(("value: ", "headers.", "order_id: ")), (
+        name,
+        letter["reason"],
+    )
     kept = None if letter["value"] is None else b64decode(letter["value"])
     assert kept == (None if bad.value is None else bad.value[: 64 * 1024]), name
     assert letter["value_length"] == (None if bad.value is None else len(bad.value))
     assert letter["value_sha256"] == (None if bad.value is None else sha256(bad.value).hexdigest())
-    given = [("message_id", bad.message_id), *bad.headers] if bad.message_id is not None else bad.headers
+    given = (
+        [("message_id", bad.message_id), *bad.headers]
+        if bad.message_id is not None
+        else bad.headers
+    )
     for header, (header_name, content) in zip(letter["headers"], given, strict=False):
         as_bytes = content.encode() if isinstance(content, str) else content
         assert header["name"] == header_name
@@ -80,7 +99,9 @@ def assert_kept(name: str, bad: Sent, position: str, event: Landed) -> None:
     assert letter["headers"] or not given
 
 
-@pytest.mark.parametrize("odd", ["'; drop table tracking; --", '"quoted"', "50%", "\\x41", "注文", "a b"])
+@pytest.mark.parametrize(
+    "odd", ["'; drop table tracking; --", '"quoted"', "50%", "\\x41", "注文", "a b"]
+)
 def test_an_odd_id_passes_every_hop(stack: Stack, odd: str) -> None:
     """SQL, quotes, escapes, other scripts and spaces in ids reach the topic as they were sent."""
     order_id, message_id = f"{odd} {fresh()}", f"{odd} {fresh()}"
@@ -101,12 +122,19 @@ def test_a_second_message_for_an_order_is_a_rejection(stack: Stack) -> None:
     until_handled()
     rejections = until_published("rejection.events", lambda e: e.key == order_id, 2)
     assert [json.loads(event.value) for event in rejections] == [
-        {"message_id": m, "order_id": order_id, "reason": "already_fulfilled", "fulfilled_by": first}
+        {
+            "message_id": m,
+            "order_id": order_id,
+            "reason": "already_fulfilled",
+            "fulfilled_by": first,
+        }
         for m in (second, third)
     ]
     assert query("select message_id from fulfillment where order_id = %s", order_id) == [(first,)]
     outcomes = query(
-        "select message_id, outcome from audit_entry where order_id = %s order by 2, 1", order_id, database="audit"
+        "select message_id, outcome from audit_entry where order_id = %s order by 2, 1",
+        order_id,
+        database="audit",
     )
     assert outcomes == [(first, "fulfilled"), *sorted([(second, "rejected"), (third, "rejected")])]
 
@@ -122,7 +150,9 @@ def test_a_conflict_is_a_dead_letter_and_changes_nothing(stack: Stack) -> None:
     exactly_one([message_id])
     keys = [f"order.events/{partition}/{offset}" for partition, offset in places[1:3]]
     events = until_published("dead-letter.events", lambda e: e.key in keys, 2)
-    letters = {event.key: json.loads(event.value) for event in events}  # by key: they are on two partitions
+    letters = {
+        event.key: json.loads(event.value) for event in events
+    }  # by key: they are on two partitions
     assert [(b64decode(letters[key]["value"]), letters[key]["kind"]) for key in keys] == [
         (other, "conflict"),
         (later, "conflict"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests
 
-from ops.front import Front
+from ops.fault_proxy import Front
 from ops.stack.stack import Stack
 from tests.client import away, exactly_one, query, until, until_handled, until_published
 from tests.e2e.front import Failing
@@ -64,7 +64,12 @@ def test_an_outage_does_not_cost_the_partitions(stack: Stack) -> None:
     tried = metric(stack, "retries_total")
     with away(stack, "postgres"):
         ids = orders(50)
-        until(lambda: metric(stack, "retries_total"), lambda now: now >= tried + 5, 30, "it does not try again")
+        until(
+            lambda: metric(stack, "retries_total"),
+            lambda now: now >= tried + 5,
+            30,
+            "it does not try again",
+        )
         answer = requests.get(f"{stack.env()['SERVICE_URL']}/readyz", timeout=10)
         assert (answer.status_code, answer.text) == (503, "the database does not answer\n")
         assert requests.get(f"{stack.env()['SERVICE_URL']}/livez", timeout=10).ok
@@ -79,8 +84,18 @@ def test_the_audit_receiver_away_for_twenty_seconds_loses_nothing(stack: Stack) 
         down = time.monotonic()
         ids = orders(300)
         written = "select audited_at from tracking where message_id = any(%s)"
-        until(lambda: query(written, ids), bool, 20, "no order was written while the receiver was down")
-        until(lambda: time.monotonic() - down, lambda gone: gone > 20, 30, "twenty seconds never passed")
+        until(
+            lambda: query(written, ids),
+            bool,
+            20,
+            "no order was written while the receiver was down",
+        )
+        until(
+            lambda: time.monotonic() - down,
+            lambda gone: gone > 20,
+            30,
+            "twenty seconds never passed",
+        )
         assert set(query(written, ids)) == {(None,)}
     until_handled()
     exactly_one(ids)
@@ -99,7 +114,9 @@ def test_a_receiver_that_fails_and_recovers_has_one_effect(stack: Stack, fault: 
             stack.start("service")
     exactly_one(ids)
     assert failing.failed == 3
-    assert not query("select 1 from tracking where message_id = any(%s) and audited_at is null", ids)
+    assert not query(
+        "select 1 from tracking where message_id = any(%s) and audited_at is null", ids
+    )
 
 
 def test_an_entry_that_is_refused_for_good_does_not_block(spoiled: Stack) -> None:
@@ -111,7 +128,9 @@ def test_an_entry_that_is_refused_for_good_does_not_block(spoiled: Stack) -> Non
             until_handled()
         finally:
             spoiled.start("service")
-    errors = query("select audit_error from tracking where message_id = any(%s) and audited_at is null", ids)
+    errors = query(
+        "select audit_error from tracking where message_id = any(%s) and audited_at is null", ids
+    )
     assert errors == [("422 Idempotency-Key: already used with another body",)]
 
 

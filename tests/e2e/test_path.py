@@ -10,7 +10,16 @@ from cloudevents.core.formats.json import JSONFormat
 from ops.stack.stack import Stack
 from service.ids import derive
 from tests.builders import order, value
-from tests.client import Landed, Sent, exactly_one, fresh, query, send, until_handled, until_published
+from tests.client import (
+    Landed,
+    Sent,
+    exactly_one,
+    fresh,
+    query,
+    send,
+    until_handled,
+    until_published,
+)
 
 
 def of(message_id: str) -> Callable[[Landed], bool]:
@@ -37,12 +46,16 @@ def test_one_order_passes_every_hop(stack: Stack) -> None:
     assert len(xmins) == 1
 
     # The audit receiver was told once, and the mark says so.
-    [(audited_at, error)] = query("select audited_at, audit_error from tracking where message_id = %s", message_id)
+    [(audited_at, error)] = query(
+        "select audited_at, audit_error from tracking where message_id = %s", message_id
+    )
     assert audited_at is not None
     assert error is None
 
     # Debezium publishes the fulfillment, byte for byte what the outbox holds, under the derived id.
-    [(payload,)] = query("select payload::text from outbox where payload->>'message_id' = %s", message_id)
+    [(payload,)] = query(
+        "select payload::text from outbox where payload->>'message_id' = %s", message_id
+    )
     [event] = until_published("fulfillment.events", of(message_id), 1)
     assert event.key == order_id
     assert event.value == payload.encode()
@@ -66,7 +79,9 @@ def test_the_same_message_three_times_is_one(stack: Stack) -> None:
     send([Sent(message_id, order_id, value(order_id)), Sent(last, fresh("o"), value(fresh("o")))])
     until_handled()
     exactly_one([message_id, last])
-    until_published("fulfillment.events", of(last), 1)  # whatever was written before it is published by now
+    until_published(
+        "fulfillment.events", of(last), 1
+    )  # whatever was written before it is published by now
     assert len(until_published("fulfillment.events", of(message_id), 1)) == 1
 
 

@@ -29,12 +29,19 @@ def test_sigterm_finishes_the_batch_and_leaves_the_group(stack: Stack) -> None:
     ids = orders(3_000)
     started = time.monotonic()
     stack.supervisor.send("service", Signals.SIGTERM)
-    until(lambda: stack.supervisor.alive("service"), lambda alive: not alive, 10, "it does not stop")
+    until(
+        lambda: stack.supervisor.alive("service"), lambda alive: not alive, 10, "it does not stop"
+    )
     assert time.monotonic() - started < 10
     assert log_of(stack).splitlines()[-1].count('"event": "stopped"') == 1
     stack.stop("service")
     stack.start("service")
-    until(lambda: log_of(stack), lambda log: '"partitions": [0, 1, 2]' in log, 5, "the old member is still in")
+    until(
+        lambda: log_of(stack),
+        lambda log: '"partitions": [0, 1, 2]' in log,
+        5,
+        "the old member is still in",
+    )
     until_handled()
     exactly_one(ids)
 
@@ -58,7 +65,9 @@ def test_a_rebalance_in_an_outage_abandons_the_batch(stack: Stack) -> None:
     with away(stack, "postgres"):
         ids = orders(300)
         until_told(stack, "outage")
-        stack.supervisor.spawn("service-2", stack.part("service-2").argv, stack.env() | stack.part("service-2").env)
+        stack.supervisor.spawn(
+            "service-2", stack.part("service-2").argv, stack.env() | stack.part("service-2").env
+        )
         until_told(stack, "abandoned")
     until_handled()
     stack.stop("service-2")
@@ -70,7 +79,12 @@ def test_a_rebalance_in_an_outage_abandons_the_batch(stack: Stack) -> None:
 def until_told(stack: Stack, event: str) -> None:
     """Until the service has told of such an event once more."""
     before = log_of(stack).count(f'"event": "{event}"')
-    until(lambda: log_of(stack).count(f'"event": "{event}"'), lambda now: now > before, 30, f"it tells of no {event}")
+    until(
+        lambda: log_of(stack).count(f'"event": "{event}"'),
+        lambda now: now > before,
+        30,
+        f"it tells of no {event}",
+    )
 
 
 def test_offsets_that_are_gone_stop_the_service(spoiled: Stack) -> None:
@@ -86,7 +100,12 @@ def test_offsets_that_are_gone_stop_the_service(spoiled: Stack) -> None:
         deleted.result()
     env = spoiled.env() | {"ORDER_TOPIC": topic, "GROUP_ID": group, "SERVICE_PORT": "0"}
     ended = subprocess.run(
-        [sys.executable, "-m", "service"], env=env, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "service"],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert ended.returncode == 1
     assert "the records after the committed offset are gone" in ended.stderr.splitlines()[-1]
@@ -96,7 +115,9 @@ def test_offsets_that_are_gone_stop_the_service(spoiled: Stack) -> None:
 def committed_nothing(topic: str, group: str) -> bool:
     """Whether the group still stands where it stood."""
     with reader(group) as consumer:
-        return {p.offset for p in consumer.committed([TopicPartition(topic, n) for n in range(3)], 10)} == {0}
+        return {
+            p.offset for p in consumer.committed([TopicPartition(topic, n) for n in range(3)], 10)
+        } == {0}
 
 
 def test_the_metrics_tell_what_happened(stack: Stack) -> None:
@@ -105,7 +126,9 @@ def test_the_metrics_tell_what_happened(stack: Stack) -> None:
     send([Sent(one, one, value(one)), Sent("bad", "bad", b"{")])
     until_handled()
     told = requests.get(f"{stack.env()['SERVICE_URL']}/metrics", timeout=10).text
-    names = {line.split("{")[0].split(" ")[0] for line in told.splitlines() if not line.startswith("#")}
+    names = {
+        line.split("{")[0].split(" ")[0] for line in told.splitlines() if not line.startswith("#")
+    }
     assert {
         "batch_records_count",
         "stage_seconds_bucket",
@@ -125,21 +148,34 @@ def test_a_dead_letter_is_told_with_its_place(stack: Stack) -> None:
     until_handled()
     lines = [json.loads(line) for line in log_of(stack).splitlines() if line.startswith("{")]
     place = {"topic": "order.events", "partition": partition, "offset": offset}
-    assert [line for line in lines if line["event"] == "dead_letter" and place.items() <= line.items()]
+    assert [
+        line for line in lines if line["event"] == "dead_letter" and place.items() <= line.items()
+    ]
 
 
 def test_no_secret_is_told(stack: Stack) -> None:
     """No password stands in a log, in Connect's answers, in a process's command line, or in .run/env."""
-    secrets = [file.read_text().strip() for file in Path(stack.env()["SECRETS_DIR"]).glob("*_password")]
+    secrets = [
+        file.read_text().strip() for file in Path(stack.env()["SECRETS_DIR"]).glob("*_password")
+    ]
     assert len(secrets) == 6
-    told = "".join(file.read_text(errors="replace") for file in (stack.settings.run_dir / "log").iterdir())
+    told = "".join(
+        file.read_text(errors="replace") for file in (stack.settings.run_dir / "log").iterdir()
+    )
     told += (stack.settings.run_dir / "env").read_text()
-    told += subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+    told += subprocess.run(
+        ["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True
+    ).stdout
     url = stack.env()["CONNECT_URL"]
     for path in ("config", "status", "tasks", "tasks/0/config", ""):
-        told += requests.get(f"{url}/connectors/fulfillment-outbox/{path}".rstrip("/"), timeout=10).text
+        told += requests.get(
+            f"{url}/connectors/fulfillment-outbox/{path}".rstrip("/"), timeout=10
+        ).text
     assert "cdc_password" in told  # the placeholder is there
     assert not [secret for secret in secrets if secret in told]
     for database in ("fulfillment", "audit"):
-        rows = query("select prosrc from pg_proc union all select query from pg_stat_activity", database=database)
+        rows = query(
+            "select prosrc from pg_proc union all select query from pg_stat_activity",
+            database=database,
+        )
         assert not [row for row in rows for secret in secrets if secret in (row[0] or "")]

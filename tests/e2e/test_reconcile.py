@@ -22,12 +22,19 @@ from tests.reconciliation import GOOD, Reconcile, all_matched, hop
 
 def event_of(message_id: str, topic: str = "fulfillment.events") -> Landed:
     """The event of a message."""
-    return until_published(topic, lambda e: json.loads(e.value).get("message_id") == message_id, 1)[0]
+    return until_published(topic, lambda e: json.loads(e.value).get("message_id") == message_id, 1)[
+        0
+    ]
 
 
 def publish(topic: str, event: Landed, content: bytes | None = None) -> None:
     """Put an event on its topic once more, as Connect does after a crash, or with other content."""
-    producer = Producer({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"], "partitioner": "murmur2_random"})
+    producer = Producer(
+        {
+            "bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"],
+            "partitioner": "murmur2_random",
+        }
+    )
     producer.produce(topic, content or event.value, event.key, headers=list(event.headers.items()))
     assert producer.flush(10) == 0
 
@@ -45,7 +52,9 @@ def test_the_command_finds_nothing_in_a_clean_run(stack: Stack) -> None:
     until_handled()
     command = [str(Path(sys.executable).with_name("pipeline")), "reconcile", "--land"]
     env = stack.env() | {"ATTACH": "true"}  # to the stack whose addresses these are
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     *table, report, verdict = done.stdout.splitlines()
     assert verdict == GOOD
@@ -60,7 +69,9 @@ def test_under_load_and_lagging_it_finds_nothing(stack: Stack, reconcile: Reconc
     """While orders keep coming, and some are not settled yet, no id is called lost: late ones are late."""
     with load(bursts=500, pause=0.1):
         hops = all_matched(reconcile())["hops"]
-    assert sum(row["late"] for row in hops) > 0, "nothing came between snapshot and landing: this proved nothing"
+    assert sum(row["late"] for row in hops) > 0, (
+        "nothing came between snapshot and landing: this proved nothing"
+    )
 
 
 def test_a_second_copy_of_an_event_is_lawful(stack: Stack, reconcile: Reconcile) -> None:
@@ -86,11 +97,20 @@ def test_every_planted_defect_is_found(spoiled: Stack, reconcile: Reconcile) -> 
         copy = "'fulfillment', aggregate_id, event_type, traceparent"
         of = "payload->>'message_id' = %s"
         spoil("alter publication outbox drop table outbox")
-        spoil(f"{new} select gen_random_uuid(), {copy}, payload from outbox where {of}".encode(), [ids["unpublished"]])
+        spoil(
+            f"{new} select gen_random_uuid(), {copy}, payload from outbox where {of}".encode(),
+            [ids["unpublished"]],
+        )
         spoil("alter publication outbox add table outbox")
-        spoil(f"{new} select gen_random_uuid(), {copy}, payload from outbox where {of}".encode(), [ids["twice"]])
+        spoil(
+            f"{new} select gen_random_uuid(), {copy}, payload from outbox where {of}".encode(),
+            [ids["twice"]],
+        )
         spoil("delete from fulfillment where message_id = %s", [ids["unfulfilled"]])
-        spoil("update fulfillment set total = total + 0.01 where message_id = %s", [ids["other total"]])
+        spoil(
+            "update fulfillment set total = total + 0.01 where message_id = %s",
+            [ids["other total"]],
+        )
         spoil("update tracking set audited_at = null where message_id = %s", [ids["unmarked"]])
     with connect("audit", "postgres") as admin:
         admin.execute("delete from audit_entry where message_id = %s", [ids["unaudited"]])
@@ -99,11 +119,17 @@ def test_every_planted_defect_is_found(spoiled: Stack, reconcile: Reconcile) -> 
             " fulfillment_id, total, body_sha256, answer from audit_entry where message_id = %s",
             [fresh("key"), ids["audited twice"]],
         )
-    publish("fulfillment.events", events["altered"], events["altered"].value.replace(b"47.70", b"47.71"))
-    phantom = events["phantom"]._replace(headers=events["phantom"].headers | {"id": fresh("event").encode()})
+    publish(
+        "fulfillment.events", events["altered"], events["altered"].value.replace(b"47.70", b"47.71")
+    )
+    phantom = events["phantom"]._replace(
+        headers=events["phantom"].headers | {"id": fresh("event").encode()}
+    )
     publish("fulfillment.events", phantom)
 
-    found = {(finding["hop"], finding["outcome"], finding["id"]) for finding in reconcile()["findings"]}
+    found = {
+        (finding["hop"], finding["outcome"], finding["id"]) for finding in reconcile()["findings"]
+    }
 
     assert {(outcome, id_) for _, outcome, id_ in found if id_ in ids.values()} == {
         ("duplicate", ids["unpublished"]),
@@ -114,7 +140,9 @@ def test_every_planted_defect_is_found(spoiled: Stack, reconcile: Reconcile) -> 
         ("different", ids["other total"]),
         ("missing", ids["unmarked"]),
     }
-    by_event = {(outcome, id_) for hop_, outcome, id_ in found if hop_ == "outbox → fulfillment.events"}
+    by_event = {
+        (outcome, id_) for hop_, outcome, id_ in found if hop_ == "outbox → fulfillment.events"
+    }
     assert ("different", events["altered"].headers["id"].decode()) in by_event
     assert ("extra", phantom.headers["id"].decode()) in by_event
     [(never,)] = query(
@@ -124,15 +152,24 @@ def test_every_planted_defect_is_found(spoiled: Stack, reconcile: Reconcile) -> 
     assert ("missing", never) in by_event
 
 
-def test_a_landed_row_removed_or_doubled_is_found(spoiled: Stack, reconcile: Reconcile, spark: SparkSession) -> None:
+def test_a_landed_row_removed_or_doubled_is_found(
+    spoiled: Stack, reconcile: Reconcile, spark: SparkSession
+) -> None:
     """One landed record removed and one landed twice are found by their positions."""
     prefix = fresh("land")
     places = send([Sent(f"{prefix}-{n}", prefix, value(f"{prefix}-{n}")) for n in range(3)])
     until_handled()
     start(spark, SparkSettings(), once=True).awaitTermination()
     table = DeltaTable(f"{spoiled.env()['DELTA_ROOT']}/landed/order.events")
-    (gone, twice) = (f'partition = {partition} and "offset" = {offset}' for partition, offset in places[:2])
-    row = QueryBuilder().register("landed", table).execute(f"select * from landed where {twice}").read_all()
+    (gone, twice) = (
+        f'partition = {partition} and "offset" = {offset}' for partition, offset in places[:2]
+    )
+    row = (
+        QueryBuilder()
+        .register("landed", table)
+        .execute(f"select * from landed where {twice}")
+        .read_all()
+    )
     write_deltalake(table, row, mode="append")
     table.delete(gone)
 

@@ -40,8 +40,14 @@ def post_batch(stack: Stack, *items: tuple[Any, Any]) -> requests.Response:
 
 def effects(*keys: str) -> int:
     """How many entries and events these keys have made, which must be the same number."""
-    entries = query("select 1 from audit_entry where idempotency_key = any(%s)", list(keys), database="audit")
-    events = query("select 1 from outbox where payload->>'idempotency_key' = any(%s)", list(keys), database="audit")
+    entries = query(
+        "select 1 from audit_entry where idempotency_key = any(%s)", list(keys), database="audit"
+    )
+    events = query(
+        "select 1 from outbox where payload->>'idempotency_key' = any(%s)",
+        list(keys),
+        database="audit",
+    )
     assert len(entries) == len(events)
     return len(entries)
 
@@ -68,13 +74,27 @@ def test_the_same_key_with_another_body_is_422(spoiled: Stack) -> None:
 
 
 @pytest.mark.parametrize(
-    "header", [None, "", "unquoted", '""', '"open', '"a b"', '"a", "b"', '"' + "x" * 129 + '"', '"\\"', '"ü"']
+    "header",
+    [
+        None,
+        "",
+        "unquoted",
+        '""',
+        '"open',
+        '"a b"',
+        '"a", "b"',
+        '"' + "x" * 129 + '"',
+        '"\\"',
+        '"ü"',
+    ],
 )
 def test_a_missing_or_malformed_key_is_400(spoiled: Stack, header: str | None) -> None:
     """Without one quoted string there is no work at all."""
     [(before,)] = query("select count(*) from audit_entry", database="audit")
     found = {} if header is None else {"Idempotency-Key": header.encode()}
-    answer = requests.post(f"{spoiled.env()['AUDIT_URL']}{URL}", json=body(), headers=found, timeout=10)
+    answer = requests.post(
+        f"{spoiled.env()['AUDIT_URL']}{URL}", json=body(), headers=found, timeout=10
+    )
     assert answer.status_code == 400
     assert answer.json()["detail"].startswith("Idempotency-Key: ")
     assert query("select count(*) from audit_entry", database="audit") == [(before,)]
@@ -107,7 +127,9 @@ def test_bytes_that_are_no_body_are_400(spoiled: Stack, raw: bytes) -> None:
     """Broken JSON, bombs and other types are answered as problems, by both addresses."""
     headers = {"Idempotency-Key": f'"{uuid4()}"'}
     for path in (URL, f"{URL}/batch"):
-        answer = requests.post(f"{spoiled.env()['AUDIT_URL']}{path}", raw, headers=headers, timeout=10)
+        answer = requests.post(
+            f"{spoiled.env()['AUDIT_URL']}{path}", raw, headers=headers, timeout=10
+        )
         assert answer.status_code == 400
         assert answer.json()["status"] == 400
 
@@ -121,7 +143,10 @@ def test_a_body_beyond_the_limit_is_413(spoiled: Stack) -> None:
 
     for data in (b" " * (1024 * 1024 + 1), unannounced()):
         answer = requests.post(
-            f"{spoiled.env()['AUDIT_URL']}{URL}", data, headers={"Idempotency-Key": '"k"'}, timeout=10
+            f"{spoiled.env()['AUDIT_URL']}{URL}",
+            data,
+            headers={"Idempotency-Key": '"k"'},
+            timeout=10,
         )
         assert answer.status_code == 413
 
@@ -146,7 +171,10 @@ def test_a_key_that_stays_in_work_is_409(spoiled: Stack) -> None:
             " body_sha256, answer) values (%s, gen_random_uuid(), 'm', 'o', 'rejected', '', '{}')",
             [key],
         )
-        for answer in (post(spoiled, key, body()), post_batch(spoiled, (str(uuid4()), body()), (key, body()))):
+        for answer in (
+            post(spoiled, key, body()),
+            post_batch(spoiled, (str(uuid4()), body()), (key, body())),
+        ):
             assert answer.status_code == 409
             assert answer.headers["Retry-After"] == "1"
             assert 2 <= answer.elapsed.total_seconds() < 4
@@ -193,6 +221,8 @@ def test_the_event_is_the_answer(spoiled: Stack) -> None:
     key, message_id = str(uuid4()), fresh("m")
     answer = post(spoiled, key, body(message_id))
     [(payload,)] = query(
-        "select payload::text from outbox where payload->>'message_id' = %s", message_id, database="audit"
+        "select payload::text from outbox where payload->>'message_id' = %s",
+        message_id,
+        database="audit",
     )
     assert json.loads(payload) == answer.json()

@@ -11,7 +11,9 @@ import pytest
 
 from ops.settings import ROOT
 
-EXTRAS: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pipeline"]["extras"]
+EXTRAS: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pipeline"][
+    "extras"
+]
 KEPT = {"__init__.py", "tracking.py"}
 
 
@@ -20,14 +22,18 @@ def deleted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """A copy of the repository without the extras and the lines of the README that name them; and their names."""
     copy = tmp_path_factory.mktemp("core") / "copy"
     shutil.copytree(
-        ROOT, copy, ignore=shutil.ignore_patterns(".*cache*", ".venv", ".run", ".git", "__pycache__", ".env")
+        ROOT,
+        copy,
+        ignore=shutil.ignore_patterns(".*cache*", ".venv", ".run", ".git", "__pycache__", ".env"),
     )
     found = sorted({file for pattern in EXTRAS for file in copy.glob(pattern)})
     gone = [str(file.relative_to(copy)) for file in found]
     for file in found:
         file.unlink()
     lines = (copy / "README.md").read_text().splitlines(keepends=True)
-    (copy / "README.md").write_text("".join(line for line in lines if not any(name in line for name in gone)))
+    (copy / "README.md").write_text(
+        "".join(line for line in lines if not any(name in line for name in gone))
+    )
     return copy, gone
 
 
@@ -35,7 +41,9 @@ def run(folder: Path, *module: str) -> str:
     """A module run on the copy alone, with what it said when it found nothing."""
     env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-m", *module]
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
@@ -57,19 +65,25 @@ def test_without_the_extras_the_unit_tests_pass(deleted: tuple[Path, list[str]])
     """All of them, run on the copy and not on what is installed."""
     copy, gone = deleted
     where = "import service.dedup, pathlib; print(pathlib.Path(service.dedup.__file__).parents[2])"
-    told = subprocess.run([sys.executable, "-c", where], cwd=copy, capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", where], cwd=copy, capture_output=True, text=True, check=True
+    )
     assert Path(told.stdout.strip()) == copy.resolve()
     assert " passed" in run(copy, "pytest", "-q", "tests/unit")
     assert gone, "nothing was deleted"
 
 
-def test_control_a_core_that_needs_an_extra_is_found(deleted: tuple[Path, list[str]], tmp_path: Path) -> None:
+def test_control_a_core_that_needs_an_extra_is_found(
+    deleted: tuple[Path, list[str]], tmp_path: Path
+) -> None:
     """With an import of a deleted store in the core, the types do not hold."""
     copy, gone = deleted
     other = tmp_path / "copy"
     shutil.copytree(copy, other)
     store = next(name for name in gone if name.startswith("service/dedup/"))
     with (other / "service" / "health.py").open("a") as file:
-        file.write(f"\nfrom {store.removesuffix('.py').replace('/', '.')} import store as needed  # noqa: E402\n")
+        file.write(
+            f"\nfrom {store.removesuffix('.py').replace('/', '.')} import store as needed  # noqa: E402\n"
+        )
     with pytest.raises(AssertionError, match=r"import-not-found|Cannot find implementation"):
         run(other, "mypy", "-p", "service")

@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from ops.forget import batches, forget
 from ops.stack.stack import Stack
 from service.database import connect_to
-from service.dedup import DedupStore, choose
+from service.dedup import DedupStore, load_store
 from service.handler import waves
 from service.outage import OutageError
 from service.write import write
@@ -45,7 +45,10 @@ class Shelf(NamedTuple):
 
     def age(self, ids: list[str]) -> None:
         """Make it twenty days since they were handled."""
-        table, key, clock = (*self.table, re.findall(r"(\w+_at) < :before", choose(self.name).FORGET)[0])
+        table, key, clock = (
+            *self.table,
+            re.findall(r"(\w+_at) < :before", load_store(self.name).FORGET)[0],
+        )
         old = f"update {table} set {clock} = now() - interval '20 days' where subscriber = %s and {key} = any(%s)"
         with connect(role="postgres") as admin:
             admin.execute(old.encode(), [self.subscriber, ids])
@@ -53,7 +56,7 @@ class Shelf(NamedTuple):
     @property
     def table(self) -> tuple[str, str]:
         """Where it keeps what it knows, and by which key."""
-        found = re.findall(r"select ctid from (\w+)", choose(self.name).FORGET)[0]
+        found = re.findall(r"select ctid from (\w+)", load_store(self.name).FORGET)[0]
         return found, "order_id" if self.name in OWN_TABLES else "message_id"
 
     def forget(self, batch: int = 7) -> int:
@@ -69,8 +72,10 @@ def shelf(request: pytest.FixtureRequest, spoiled: Stack) -> Iterator[Shelf]:
     apply_tables(spoiled, request.param)
     subscriber = fresh("subscriber")
     env = spoiled.env() | {"SUBSCRIBER": subscriber}
-    engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5, "-c lock_timeout=200")
-    store = choose(request.param).store(partial(write, engine, subscriber))
+    engine = connect_to(
+        env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5, "-c lock_timeout=200"
+    )
+    store = load_store(request.param).store(partial(write, engine, subscriber))
     yield Shelf(request.param, engine, store, subscriber, env)
     engine.dispose()
 
@@ -116,20 +121,25 @@ def test_a_row_that_somebody_holds_is_left_for_the_next_time(shelf: Shelf) -> No
     assert shelf.forget() == 1
 
 
-def test_control_without_skip_locked_it_waits_for_the_row(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_without_skip_locked_it_waits_for_the_row(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same statement without these words is held up, so the test above can see a wait."""
     old = ids(5)
     shelf.handle(old)
     shelf.age(old)
     table, key = shelf.table
-    url, file = shelf.env["DATABASE_URL"].replace("app@", "purger@"), Path(shelf.env["SECRETS_DIR"], "purger_password")
+    url, file = (
+        shelf.env["DATABASE_URL"].replace("app@", "purger@"),
+        Path(shelf.env["SECRETS_DIR"], "purger_password"),
+    )
     engine = connect_to(url, file, 5, "-c lock_timeout=200")
     [before] = query("select now() - interval '14 days'")[0]
     given = {"subscriber": shelf.subscriber, "before": before, "limit": 9}
     with connect(role="postgres") as holder, holder.transaction():
         holder.execute(f"select from {table} where {key} = %s for update".encode(), [old[2]])
         with pytest.raises(OutageError, match="55P03"):
-            list(batches(engine, choose(shelf.name).FORGET.replace("skip locked", ""), given))
+            list(batches(engine, load_store(shelf.name).FORGET.replace("skip locked", ""), given))
     engine.dispose()
 
 
@@ -144,7 +154,9 @@ def test_writers_are_not_held_up(shelf: Shelf) -> None:
     purging.start()
     beside = 0
     while purging.is_alive():
-        assert shelf.handle(ids(10)) == [True] * 10  # an outage, which a lock is, would be raised here
+        assert (
+            shelf.handle(ids(10)) == [True] * 10
+        )  # an outage, which a lock is, would be raised here
         beside += purging.is_alive()
     purging.join()
     assert forgotten == [4000]
@@ -181,4 +193,7 @@ def test_a_store_that_forgets_nothing_says_so(spoiled: Stack) -> None:
     unknown = run(env, "--older-than", "14d", "--store", "nothing")
     assert (unknown.returncode, "there is no such store, only" in unknown.stderr) == (2, True)
     gone = run(away, "--older-than", "14d")
-    assert (gone.returncode, "database: no connection; 0 are forgotten" in gone.stderr) == (2, True), gone.stderr
+    assert (gone.returncode, "database: no connection; 0 are forgotten" in gone.stderr) == (
+        2,
+        True,
+    ), gone.stderr

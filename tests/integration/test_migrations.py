@@ -30,7 +30,9 @@ def copies(spoiled: Stack) -> Iterator[Env]:
 
 def names(env: Env) -> list[str]:
     """The two databases."""
-    return [make_url(env[setting]).database or "" for setting in ("DATABASE_URL", "AUDIT_DATABASE_URL")]
+    return [
+        make_url(env[setting]).database or "" for setting in ("DATABASE_URL", "AUDIT_DATABASE_URL")
+    ]
 
 
 def migrate(env: Env, *words: str) -> subprocess.CompletedProcess[str]:
@@ -46,7 +48,13 @@ def schema(env: Env) -> str:
         url = make_url(env["ADMIN_DATABASE_URL"]).set(database=name).render_as_string()
         command = [tool("pg_dump"), "--schema-only", "--restrict-key=test", url]
         told += subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
-        told += repr(query("select * from pg_publication_tables order by 1, 2, 3", database=name, role="postgres"))
+        told += repr(
+            query(
+                "select * from pg_publication_tables order by 1, 2, 3",
+                database=name,
+                role="postgres",
+            )
+        )
     return told
 
 
@@ -68,7 +76,9 @@ def test_an_upgrade_changes_nothing_the_second_time(spoiled: Stack) -> None:
     before = query(slots)
     done = migrate(dict(spoiled.env()), "upgrade")
     assert done.returncode == 0, done.stderr
-    assert query(slots) == before == [("audit_outbox", True, True), ("fulfillment_outbox", True, True)]
+    assert (
+        query(slots) == before == [("audit_outbox", True, True), ("fulfillment_outbox", True, True)]
+    )
 
 
 def test_a_slot_in_use_is_not_dropped(spoiled: Stack) -> None:
@@ -128,7 +138,9 @@ def test_a_role_may_not(spoiled: Stack, role: str, database: str, statement: str
         connection.execute(statement.encode())
 
 
-@pytest.mark.parametrize(("role", "database"), [("app", "audit"), ("audit", "fulfillment"), ("purger", "audit")])
+@pytest.mark.parametrize(
+    ("role", "database"), [("app", "audit"), ("audit", "fulfillment"), ("purger", "audit")]
+)
 def test_a_role_may_not_enter_the_other_database(spoiled: Stack, role: str, database: str) -> None:
     """The service cannot even connect to the audit receiver's database, nor the receiver to its."""
     with pytest.raises(psycopg.OperationalError, match="permission denied"):

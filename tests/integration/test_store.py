@@ -38,14 +38,18 @@ def store(engine: Engine, subscriber: str, records: list[Record]) -> dict[str, H
     return write(engine, subscriber, FRESH, wave)
 
 
-def test_overlapping_batches_of_four_workers_have_one_effect_each(engine: Engine, subscriber: str) -> None:
+def test_overlapping_batches_of_four_workers_have_one_effect_each(
+    engine: Engine, subscriber: str
+) -> None:
     """Workers given overlapping batches at the same moment: every message handled once, deadlocks retried."""
     prefix, rounds, seed = fresh("overlap"), 15, 20261121
     print(f"seed {seed}")  # noqa: T201
     firsts: list[str] = []
     failures: list[BaseException] = []
     start = threading.Barrier(WORKERS)
-    patient = Patience(lambda _: None, 0.01, 0.1).around("write", partial(store, engine, subscriber))
+    patient = Patience(lambda _: None, 0.01, 0.1).around(
+        "write", partial(store, engine, subscriber)
+    )
 
     def work(worker: int) -> None:
         chance = random.Random(seed + worker)  # noqa: S311 - not cryptography
@@ -66,13 +70,17 @@ def test_overlapping_batches_of_four_workers_have_one_effect_each(engine: Engine
     for thread in threads:
         thread.join(60)
     assert not failures, failures
-    assert len(firsts) == len(set(firsts)), f"{len(firsts) - len(set(firsts))} messages were first twice"
+    assert len(firsts) == len(set(firsts)), (
+        f"{len(firsts) - len(set(firsts))} messages were first twice"
+    )
     tables = counts(firsts)
     assert set(tables["tracking"].values()) == set(tables["outbox"].values()) == {1}
     assert len(tables["fulfillment"]) == len({int(key.rpartition("m")[2]) // 2 for key in firsts})
 
 
-def test_a_batch_that_waited_sees_what_the_other_worker_committed(engine: Engine, subscriber: str) -> None:
+def test_a_batch_that_waited_sees_what_the_other_worker_committed(
+    engine: Engine, subscriber: str
+) -> None:
     """The second worker waits for the first, and then knows its hash: a repeat is told from a conflict."""
     message_id = fresh("m")
     with connect(role="app") as other:
@@ -83,7 +91,9 @@ def test_a_batch_that_waited_sees_what_the_other_worker_committed(engine: Engine
             [subscriber, message_id],
         )
         answers: list[dict[str, Handled]] = []
-        thread = threading.Thread(target=lambda: answers.append(store(engine, subscriber, [record(message_id)])))
+        thread = threading.Thread(
+            target=lambda: answers.append(store(engine, subscriber, [record(message_id)]))
+        )
         thread.start()
         wait_for_a_lock(other.info.backend_pid)
         assert not answers
@@ -97,7 +107,12 @@ def test_a_batch_that_waited_sees_what_the_other_worker_committed(engine: Engine
 def wait_for_a_lock(holder: int) -> None:
     """Until somebody waits for this session."""
     waiting = "select count(*) from pg_stat_activity where %s = any(pg_blocking_pids(pid))"
-    until(lambda: query(waiting, holder, role="postgres")[0][0], lambda n: n > 0, 10, "nobody waits for the lock")
+    until(
+        lambda: query(waiting, holder, role="postgres")[0][0],
+        lambda n: n > 0,
+        10,
+        "nobody waits for the lock",
+    )
 
 
 def test_an_order_that_another_worker_just_fulfilled_is_rejected_by_name(engine: Engine) -> None:
@@ -111,7 +126,9 @@ def test_an_order_that_another_worker_just_fulfilled_is_rejected_by_name(engine:
             " values (%s, gen_random_uuid(), %s, 'c', now(), '[]', 0)",
             [order_id, first],
         )
-        thread = threading.Thread(target=lambda: store(engine, "fulfillment", [record(second, value(order_id))]))
+        thread = threading.Thread(
+            target=lambda: store(engine, "fulfillment", [record(second, value(order_id))])
+        )
         thread.start()
         wait_for_a_lock(other.info.backend_pid)
         other.execute("commit")
@@ -138,19 +155,30 @@ def test_a_lost_tracking_table_does_not_double_the_events(engine: Engine) -> Non
     assert tables["fulfillment"][message_id] == tables["outbox"][message_id] == 1
 
 
-def test_a_message_that_a_constraint_refuses_is_buried_alone(engine: Engine, spoiled: Stack) -> None:
+def test_a_message_that_a_constraint_refuses_is_buried_alone(
+    engine: Engine, spoiled: Stack
+) -> None:
     """A CHECK that one of 64 good orders violates costs that one: a dead letter, and 63 fulfillments."""
     prefix = fresh("check")
     with connect(role="postgres") as admin:
-        admin.execute("alter table fulfillment add constraint no_13 check (customer_id <> 'thirteen') not valid")
+        admin.execute(
+            "alter table fulfillment add constraint no_13 check (customer_id <> 'thirteen') not valid"
+        )
         try:
             records = [
                 record(
-                    f"{prefix}-{n}", value(f"{prefix}-{n}", customer_id="thirteen" if n == 13 else "c"), topic=prefix
+                    f"{prefix}-{n}",
+                    value(f"{prefix}-{n}", customer_id="thirteen" if n == 13 else "c"),
+                    topic=prefix,
                 )
                 for n in range(64)
             ]
-            nothing = Steps(partial(write, engine, "fulfillment", FRESH), lambda _: {}, lambda _: None, lambda _: None)
+            nothing = Steps(
+                partial(write, engine, "fulfillment", FRESH),
+                lambda _: {},
+                lambda _: None,
+                lambda _: None,
+            )
             handle(records, nothing)
         finally:
             admin.execute("alter table fulfillment drop constraint no_13")
@@ -176,4 +204,6 @@ def test_a_refusal_is_never_waited_out(engine: Engine, sqlstate: str) -> None:
 def raise_in_postgres(engine: Engine, sqlstate: str) -> None:
     """An error of this SQLSTATE, from the server itself."""
     with sorted_errors(), engine.connect() as connection:
-        connection.execute(text(f"do $$ begin raise exception 'x' using errcode = '{sqlstate}'; end $$"))
+        connection.execute(
+            text(f"do $$ begin raise exception 'x' using errcode = '{sqlstate}'; end $$")
+        )

@@ -20,6 +20,8 @@ def append_and_die(rows: DataFrame, path: str, query_id: str, batch_id: int) -> 
 
 if __name__ == "__main__":
     jars, delta_root, bootstrap_servers, *topics = sys.argv[1:]
-    settings = Settings(kafka_bootstrap_servers=bootstrap_servers, delta_root=delta_root, topics=list(topics))
+    settings = Settings(
+        kafka_bootstrap_servers=bootstrap_servers, delta_root=delta_root, topics=list(topics)
+    )
     spark = make_session("killed", Path(jars))
     start(spark, settings, True, append=append_and_die).awaitTermination()

@@ -10,11 +10,25 @@ from spark.outcome import COUNTED, FIRST
 from spark.sources import query
 from tests.spark.world import DEAD_LETTERS, FULFILLMENTS, LAGGING, ORDERS, REJECTIONS, World
 
-LEDGER, EXPECTED, LANDED, HANDLED, DECIDED, TRACKED_OUT, BURIED_OUT, AUDITED, MARKED, AUDITED_OUT, *_ = PATH
+(
+    LEDGER,
+    EXPECTED,
+    LANDED,
+    HANDLED,
+    DECIDED,
+    TRACKED_OUT,
+    BURIED_OUT,
+    AUDITED,
+    MARKED,
+    AUDITED_OUT,
+    *_,
+) = PATH
 PUBLISHED = "outbox → "  # and the topic
 TO_FULFILLMENTS = f"{PUBLISHED}{FULFILLMENTS}"
 Found = set[tuple[str, str, str]]  # hop, id, outcome
-Plant = Callable[[World, str], Found]  # spoils one message of the world, and says what must be found
+Plant = Callable[
+    [World, str], Found
+]  # spoils one message of the world, and says what must be found
 
 
 def lost_order(world: World, message_id: str) -> Found:
@@ -128,7 +142,12 @@ def event_key_altered(world: World, message_id: str) -> Found:
 def event_from_nowhere(world: World, message_id: str) -> Found:
     """An event that no outbox row stands for, of a message that is settled."""
     world.fulfill(message_id)
-    world.record(FULFILLMENTS, "k", f'{{"message_id": "{message_id}"}}'.encode(), {"id": f"ghost-{message_id}"})
+    world.record(
+        FULFILLMENTS,
+        "k",
+        f'{{"message_id": "{message_id}"}}'.encode(),
+        {"id": f"ghost-{message_id}"},
+    )
     return {(TO_FULFILLMENTS, f"ghost-{message_id}", "extra")}
 
 
@@ -182,7 +201,11 @@ def landed_row_removed(world: World, message_id: str) -> Found:
     position = world.fulfill(message_id)
     offset = int(position.rsplit("/", 1)[1])
     world.remove("landed", topic=ORDERS, partition=0, offset=offset)
-    return {(LANDED, position, "missing"), (LEDGER, position, "missing"), (HANDLED, position, "extra")}
+    return {
+        (LANDED, position, "missing"),
+        (LEDGER, position, "missing"),
+        (HANDLED, position, "extra"),
+    }
 
 
 def landed_row_doubled(world: World, message_id: str) -> Found:
@@ -324,16 +347,23 @@ def spoiled(spark: SparkSession) -> tuple[DataFrame, dict[str, Found]]:
 @pytest.fixture(scope="module")
 def found(spoiled: tuple[DataFrame, dict[str, Found]]) -> Found:
     """Every finding in that world."""
-    return {(row["hop"], row["id"], row["outcome"]) for row in query(FIRST, {"judged": spoiled[0]}).collect()}
+    return {
+        (row["hop"], row["id"], row["outcome"])
+        for row in query(FIRST, {"judged": spoiled[0]}).collect()
+    }
 
 
 @pytest.mark.parametrize("plant", DEFECTS, ids=lambda plant: plant.__name__)
-def test_reconcile_finds(plant: Plant, spoiled: tuple[DataFrame, dict[str, Found]], found: Found) -> None:
+def test_reconcile_finds(
+    plant: Plant, spoiled: tuple[DataFrame, dict[str, Found]], found: Found
+) -> None:
     """Each planted defect is found by its id, in the hop where it happened, as the outcome that it is."""
     assert spoiled[1][plant.__name__] <= found
 
 
-def test_reconcile_finds_nothing_else(spoiled: tuple[DataFrame, dict[str, Found]], found: Found) -> None:
+def test_reconcile_finds_nothing_else(
+    spoiled: tuple[DataFrame, dict[str, Found]], found: Found
+) -> None:
     """Lawful repeats, rejections, dead letters and everything late are no findings."""
     assert found == set().union(*spoiled[1].values())
 
@@ -344,12 +374,28 @@ def test_reconcile_of_a_clean_world_counts_every_hop(spark: SparkSession) -> Non
     for plant in (redelivered, published_twice, rejected, buried, lagging):
         plant(world, plant.__name__)
     rows = query(COUNTED, {"judged": world.judged(spark)}).collect()
-    hops = {row["hop"]: {name: row[name] for name in row.asDict() if row[name] and name != "hop"} for row in rows}
+    hops = {
+        row["hop"]: {name: row[name] for name in row.asDict() if row[name] and name != "hop"}
+        for row in rows
+    }
     assert hops[LEDGER] == {"in": 9, "out": 9, "matched": 9}
     assert hops[EXPECTED] == {"in": 8, "out": 8, "matched": 8, "late": 1}
     assert hops[LANDED] == {"in": 25, "out": 25, "matched": 25}
-    assert hops[HANDLED] == {"in": 9, "out": 7, "duplicates_removed": 2, "dead_letters": 2, "matched": 9, "late": 1}
+    assert hops[HANDLED] == {
+        "in": 9,
+        "out": 7,
+        "duplicates_removed": 2,
+        "dead_letters": 2,
+        "matched": 9,
+        "late": 1,
+    }
     assert hops[DECIDED] == {"in": 5, "out": 5, "rejected": 1, "matched": 5, "late": 1}
-    assert hops[TO_FULFILLMENTS] == {"in": 4, "out": 4, "duplicates_removed": 1, "matched": 4, "late": 1}
+    assert hops[TO_FULFILLMENTS] == {
+        "in": 4,
+        "out": 4,
+        "duplicates_removed": 1,
+        "matched": 4,
+        "late": 1,
+    }
     assert hops[BURIED_OUT] == {"in": 2, "out": 2, "matched": 2}
     assert hops[MARKED] == {"in": 5, "out": 5, "matched": 5, "late": 1}

@@ -26,7 +26,9 @@ def land(spark: SparkSession, topics: Topics, delta_root: Path) -> None:
 def forget_last_commit(delta_root: Path) -> None:
     """Delete the newest file in the checkpoint's commits/, and its checksum."""
     commits = delta_root / "checkpoint" / "commits"
-    newest = max((file for file in commits.iterdir() if file.name.isdigit()), key=lambda file: int(file.name))
+    newest = max(
+        (file for file in commits.iterdir() if file.name.isdigit()), key=lambda file: int(file.name)
+    )
     newest.unlink()
     (commits / f".{newest.name}.crc").unlink()
 
@@ -35,16 +37,24 @@ def test_land_keeps_every_byte(spark: SparkSession, topics: Topics, tmp_path: Pa
     """Key, value and headers arrive as they were sent, tombstones and bytes that are no text too."""
     first, _ = topics.names
     producer = Producer({"bootstrap.servers": topics.bootstrap_servers})
-    producer.produce(first, b"\xff\x00", b"\xfe", 0, headers=[("id", b"\x80"), ("id", b""), ("none", None)])
+    producer.produce(
+        first, b"\xff\x00", b"\xfe", 0, headers=[("id", b"\x80"), ("id", b""), ("none", None)]
+    )
     producer.produce(first, None, None, 0)
     assert producer.flush(30) == 0
 
     land(spark, topics, tmp_path)
 
     rows = rows_of(tmp_path, first)
-    headers = [{"key": "id", "value": b"\x80"}, {"key": "id", "value": b""}, {"key": "none", "value": None}]
+    headers = [
+        {"key": "id", "value": b"\x80"},
+        {"key": "id", "value": b""},
+        {"key": "none", "value": None},
+    ]
     assert [row["headers"] for row in rows] == [headers, None]
-    assert [(row["topic"], row["partition"], row["offset"], row["key"], row["value"]) for row in rows] == [
+    assert [
+        (row["topic"], row["partition"], row["offset"], row["key"], row["value"]) for row in rows
+    ] == [
         (first, 0, 0, b"\xfe", b"\xff\x00"),
         (first, 0, 1, None, None),
     ]
@@ -65,7 +75,9 @@ def test_land_makes_a_table_for_a_topic_that_is_still_empty(
     assert topics.landed(tmp_path) == {first: each_once(3), second: each_once(2)}
 
 
-def test_land_after_a_lost_commit_changes_no_row(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+def test_land_after_a_lost_commit_changes_no_row(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
     """The newest file in commits/ deleted: the batch runs again, and each offset still has one row."""
     first, second = topics.names
     topics.send(first, 10)
@@ -76,7 +88,10 @@ def test_land_after_a_lost_commit_changes_no_row(spark: SparkSession, topics: To
 
     land(spark, topics, tmp_path)
 
-    assert topics.landed(tmp_path) == {first: sorted([*each_once(10), (0, 5)]), second: each_once(10)}
+    assert topics.landed(tmp_path) == {
+        first: sorted([*each_once(10), (0, 5)]),
+        second: each_once(10),
+    }
 
 
 def test_control_without_transaction_ids_a_lost_commit_doubles_every_row(
@@ -109,7 +124,10 @@ def test_land_after_a_lost_checkpoint_goes_on_behind_its_tables(
 
     land(spark, topics, tmp_path)
 
-    assert topics.landed(tmp_path) == {first: sorted([*each_once(10), (0, 5)]), second: each_once(4)}
+    assert topics.landed(tmp_path) == {
+        first: sorted([*each_once(10), (0, 5)]),
+        second: each_once(4),
+    }
 
 
 @pytest.mark.parametrize("lost", ["nothing", "checkpoint"])
@@ -123,7 +141,10 @@ def test_land_killed_between_two_tables_completes_the_others(
     jars = str(spark.conf.get("spark.driver.extraClassPath")).removesuffix("/*")
     job = [sys.executable, "-m", "tests.spark.killed_land", jars, str(tmp_path)]
     done = subprocess.run(
-        [*job, topics.bootstrap_servers, *topics.names], start_new_session=True, check=False, timeout=120
+        [*job, topics.bootstrap_servers, *topics.names],
+        start_new_session=True,
+        check=False,
+        timeout=120,
     )
     assert done.returncode == -signal.SIGKILL
     assert sorted(map(len, topics.landed(tmp_path).values())) == [0, 10], "killed between the two"
@@ -149,7 +170,9 @@ def test_land_fails_loudly_when_offsets_are_gone(
     if lost == "checkpoint":
         shutil.rmtree(tmp_path / "checkpoint")
 
-    with pytest.raises(StreamingQueryException, match=r"(?i)data\s?loss|out of range|some data may have been lost"):
+    with pytest.raises(
+        StreamingQueryException, match=r"(?i)data\s?loss|out of range|some data may have been lost"
+    ):
         land(spark, topics, tmp_path)
 
     assert topics.landed(tmp_path) == {first: each_once(10), second: each_once(10)}
@@ -160,7 +183,9 @@ def test_land_is_alone_and_stops_when_told(spark: SparkSession, kafka: str, tmp_
     jars = str(spark.conf.get("spark.driver.extraClassPath")).removesuffix("/*")
     own = {"DELTA_ROOT": str(tmp_path), "SPARK_JARS_DIR": jars, "KAFKA_BOOTSTRAP_SERVERS": kafka}
     command = [sys.executable, "-m", "spark.land"]
-    first = subprocess.Popen(command, env={**os.environ, **own}, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    first = subprocess.Popen(
+        command, env={**os.environ, **own}, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
     try:
         started = tmp_path / "checkpoint" / "metadata"
         deadline = time.monotonic() + 90
@@ -169,9 +194,17 @@ def test_land_is_alone_and_stops_when_told(spark: SparkSession, kafka: str, tmp_
             assert time.monotonic() < deadline, f"after 90 s there is no {started}"
             time.sleep(0.2)
         second = subprocess.run(
-            [*command, "--once"], env={**os.environ, **own}, capture_output=True, text=True, check=False, timeout=60
+            [*command, "--once"],
+            env={**os.environ, **own},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
         )
-        assert (second.returncode, second.stderr) == (2, f"another land is at work in {tmp_path}: stop it first\n")
+        assert (second.returncode, second.stderr) == (
+            2,
+            f"another land is at work in {tmp_path}: stop it first\n",
+        )
     finally:
         first.send_signal(signal.SIGTERM)
         code = first.wait(60)

@@ -25,7 +25,10 @@ def test_starting_offsets_name_every_partition() -> None:
     ("landed", "behind"),
     [
         ({("a", 0): range(8), ("a", 1): range(2, 5)}, ""),
-        ({("a", 0): range(7), ("a", 1): range(2, 5)}, "a/0 has landed up to 7 of 8: is land running?"),
+        (
+            {("a", 0): range(7), ("a", 1): range(2, 5)},
+            "a/0 has landed up to 7 of 8: is land running?",
+        ),
         ({("a", 0): range(8)}, "a/1 has landed up to 2 of 5: is land running?"),
     ],
 )
@@ -55,9 +58,21 @@ def test_verdict_says_what_is_wrong() -> None:
 
 def test_text_ends_with_the_verdict() -> None:
     """A row for each hop along the path, the findings, where the page lies, and the verdict as last line."""
-    finding = {"hop": "tracking → outbox", "id": "m-1", "outcome": "missing", "detail": "did not come out"}
+    finding = {
+        "hop": "tracking → outbox",
+        "id": "m-1",
+        "outcome": "missing",
+        "detail": "did not come out",
+    }
     hops = in_order([hop("outbox → audit.events"), hop("tracking → outbox", missing=1)])
     result = {**verdict_of(hops), "hops": hops, "findings": [finding], "report": "r.html"}
     text = render("report.txt.j2", result).splitlines()
-    assert [line.split("  ")[0] for line in text[1:3]] == ["tracking → outbox", "outbox → audit.events"]
-    assert text[3:] == ["missing: m-1 in tracking → outbox: did not come out", "report: r.html", "verdict: 1 missing"]
+    assert [line.split("  ")[0] for line in text[1:3]] == [
+        "tracking → outbox",
+        "outbox → audit.events",
+    ]
+    assert text[3:] == [
+        "missing: m-1 in tracking → outbox: did not come out",
+        "report: r.html",
+        "verdict: 1 missing",
+    ]

@@ -60,12 +60,17 @@ class Topics:
     def settings(self, delta_root: Path) -> Settings:
         """Settings of a landing of their own."""
         return Settings(
-            kafka_bootstrap_servers=self.bootstrap_servers, delta_root=str(delta_root), topics=list(self.names)
+            kafka_bootstrap_servers=self.bootstrap_servers,
+            delta_root=str(delta_root),
+            topics=list(self.names),
         )
 
     def landed(self, delta_root: Path) -> dict[str, list[tuple[int, int]]]:
         """The partition and offset of every row, as a reader sees them that is not Spark."""
-        return {name: [(row["partition"], row["offset"]) for row in rows_of(delta_root, name)] for name in self.names}
+        return {
+            name: [(row["partition"], row["offset"]) for row in rows_of(delta_root, name)]
+            for name in self.names
+        }
 
 
 def rows_of(delta_root: Path, topic: str) -> list[dict[str, Any]]:
@@ -74,7 +79,9 @@ def rows_of(delta_root: Path, topic: str) -> list[dict[str, Any]]:
     query = 'select * from landed order by partition, "offset"'
     found = QueryBuilder().register("landed", table).execute(query).read_all()
     columns = [found[name].to_pylist() for name in found.column_names]
-    return [dict(zip(found.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
+    return [
+        dict(zip(found.column_names, values, strict=True)) for values in zip(*columns, strict=True)
+    ]
 
 
 def each_once(count: int) -> list[tuple[int, int]]:

@@ -45,7 +45,9 @@ class World:
     tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in SCHEMAS})
     ends: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def record(self, topic: str, key: str, value: bytes | None, headers: Row, partition: int = SETTLED) -> str:
+    def record(
+        self, topic: str, key: str, value: bytes | None, headers: Row, partition: int = SETTLED
+    ) -> str:
         """One more landed record; its position."""
         offset = self.ends.get((topic, partition), 0)
         self.ends[topic, partition] = offset + 1
@@ -62,9 +64,17 @@ class World:
         )
         return f"{topic}/{partition}/{offset}"
 
-    def order(self, message_id: str, value: bytes = b"an order", partition: int = SETTLED, expected: str = "") -> str:
+    def order(
+        self,
+        message_id: str,
+        value: bytes = b"an order",
+        partition: int = SETTLED,
+        expected: str = "",
+    ) -> str:
         """An order record, and its line in the ledger where something is expected of it."""
-        position = self.record(ORDERS, f"o-{message_id}", value, {"message_id": message_id}, partition)
+        position = self.record(
+            ORDERS, f"o-{message_id}", value, {"message_id": message_id}, partition
+        )
         if expected:
             self.tables["ledger"].append(
                 {
@@ -81,10 +91,18 @@ class World:
     def publish(self, event_id: str, topic: str, key: str, payload: Row, **facts: str) -> None:
         """An outbox row, and its event on the topic."""
         value = json.dumps(payload).encode()
-        source = f"record {key}" if topic == DEAD_LETTERS else f"message {payload.get('message_id')}"
+        source = (
+            f"record {key}" if topic == DEAD_LETTERS else f"message {payload.get('message_id')}"
+        )
         row: Row = dict.fromkeys(column.split()[0] for column in SCHEMAS["outbox"].split(","))
         row |= {name: text for name, text in payload.items() if name in row}
-        row |= {"event_id": event_id, "topic": topic, "key": key, "source": source, "outcome": OUTCOMES.get(topic)}
+        row |= {
+            "event_id": event_id,
+            "topic": topic,
+            "key": key,
+            "source": source,
+            "outcome": OUTCOMES.get(topic),
+        }
         self.tables["outbox"].append({**row, "sha256": sha256(value).hexdigest(), **facts})
         self.record(topic, key, value, {"id": event_id})
 
@@ -92,7 +110,11 @@ class World:
         """A tracking row, audited."""
         _, partition, offset = position.split("/")
         row: Row = {"position": position, "partition": int(partition), "offset": int(offset)}
-        row |= {"message_id": message_id, "source": f"message {message_id}", "sha256": sha256(value).hexdigest()}
+        row |= {
+            "message_id": message_id,
+            "source": f"message {message_id}",
+            "sha256": sha256(value).hexdigest(),
+        }
         self.tables["tracking"].append({**row, "marked": True, "audit_error": None})
 
     def audit(self, message_id: str, order_id: str, key: str, body: str) -> None:
@@ -108,9 +130,13 @@ class World:
         position = self.order(message_id, partition=partition, expected="fulfilled")
         self.track(message_id, position)
         row = {"message_id": message_id, "order_id": order_id}
-        self.tables["fulfillment"].append({**row, "source": f"message {message_id}", "facts": facts})
+        self.tables["fulfillment"].append(
+            {**row, "source": f"message {message_id}", "facts": facts}
+        )
         payload = {**row, "total": "24.20"}
-        self.publish(f"event-{message_id}", FULFILLMENTS, order_id, payload, facts=facts, audit=facts)
+        self.publish(
+            f"event-{message_id}", FULFILLMENTS, order_id, payload, facts=facts, audit=facts
+        )
         self.audit(message_id, order_id, f"key-{message_id}", facts)
         return position
 
@@ -141,7 +167,9 @@ class World:
 
     def judged(self, spark: SparkSession) -> DataFrame:
         """What reconciliation makes of it."""
-        frames = {name: spark.createDataFrame(rows, SCHEMAS[name]) for name, rows in self.tables.items()}
+        frames = {
+            name: spark.createDataFrame(rows, SCHEMAS[name]) for name, rows in self.tables.items()
+        }
         there = {at: range(end) for at, end in self.ends.items()}
         handled = {SETTLED: self.ends[ORDERS, SETTLED]}
         held = frames | {

@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
+from connect.settings import Settings as Setup
 from migrations.settings import Settings as Migrations
 from ops.settings import ROOT, Settings
-from ops.setup.settings import Settings as Setup
 from ops.stack import broker, database
 from ops.stack.part import Part, parts
 from service.audit.settings import Settings as Audit
@@ -26,15 +26,27 @@ PARTS: dict[str, tuple[str, set[str]]] = {
     "service": ("service", {*Service.model_fields}),
     "land": ("land", {*Spark.model_fields}),
 }
-if (ROOT / "service" / "aggregator" / "settings.py").exists():  # may be deleted; reads what the service reads
-    own = import_module("service.aggregator.settings").Settings.model_fields
-    PARTS["aggregator"] = ("aggregator", {*own, *Service.model_fields} - {"dedup_store"})  # it has its own way
+if (
+    ROOT / "service" / "aggregator" / "settings.py"
+).exists():  # may be deleted; reads what the service reads
+    own = import_module("extras.aggregator.settings").Settings.model_fields
+    PARTS["aggregator"] = (
+        "aggregator",
+        {*own, *Service.model_fields} - {"dedup_store"},
+    )  # it has its own way
 # Where a part listens and finds its jars is each stack's own affair; that it is told is not.
 OWN = {"AUDIT_HOST", "AUDIT_PORT", "SERVICE_HOST", "SERVICE_PORT", "SPARK_JARS_DIR"}
 OWN |= {"AGGREGATOR_HOST", "AGGREGATOR_PORT"}
 BROKER = {"listeners", "advertised.listeners", "controller.quorum.voters", "log.dirs"}
-WORKER = {"bootstrap.servers", "listeners", "plugin.path", "config.providers.dir.param.allowed.paths"}
-HOST_LISTENER = "HOST:PLAINTEXT,"  # for clients outside of the containers; the embedded stack has only those
+WORKER = {
+    "bootstrap.servers",
+    "listeners",
+    "plugin.path",
+    "config.providers.dir.param.allowed.paths",
+}
+HOST_LISTENER = (
+    "HOST:PLAINTEXT,"  # for clients outside of the containers; the embedded stack has only those
+)
 
 Compose = dict[str, Any]
 
@@ -61,7 +73,9 @@ def drift(compose: Compose, embedded: Settings) -> list[str]:
 def commands(service: Compose, name: str, embedded: Settings) -> Iterator[str]:
     """Whether the same module is started with the same words."""
     started = everything(embedded)
-    argv = {part.name: part.argv for part in started} | {n: argv for part in started for n, argv in part.then.items()}
+    argv = {part.name: part.argv for part in started} | {
+        n: argv for part in started for n, argv in part.then.items()
+    }
     yield from differ(f"{name}: command", service["command"][1:], argv[PARTS[name][0]][1:])
 
 
@@ -69,7 +83,9 @@ def environments(service: Compose, name: str, embedded: Settings) -> Iterator[st
     """Whether what one stack tells a part, the other tells it too; and whether all that may be set can be set."""
     own_name, fields = PARTS[name]
     own = next((part.env for part in everything(embedded) if part.name == own_name), {})
-    told = {key: value for key, value in (embedded.environment() | own).items() if key.lower() in fields}
+    told = {
+        key: value for key, value in (embedded.environment() | own).items() if key.lower() in fields
+    }
     given = {key: value for key, value in service["environment"].items() if key.lower() in fields}
     fixed = {key: str(value) for key, value in given.items() if value is not None}
     for key in sorted(told.keys() | fixed.keys()):
@@ -77,8 +93,14 @@ def environments(service: Compose, name: str, embedded: Settings) -> Iterator[st
         if key in OWN:
             yield from differ(f"{name}: {key} is told", ours is not None, theirs is not None)
         else:
-            yield from differ(f"{name}: {key}", ours and without_place(ours), theirs and without_place(theirs))
-    documented = set(re.findall(r"^#(\w+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)) - told.keys() - OWN
+            yield from differ(
+                f"{name}: {key}", ours and without_place(ours), theirs and without_place(theirs)
+            )
+    documented = (
+        set(re.findall(r"^#(\w+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+        - told.keys()
+        - OWN
+    )
     passed_on = {key for key, value in service["environment"].items() if value is None}
     may_be_set = {key for key in documented if key.lower() in fields}
     yield from differ(f"{name}: what .env may set", sorted(passed_on), sorted(may_be_set))
@@ -102,28 +124,42 @@ def postgres(service: Compose, embedded: Settings) -> Iterator[str]:
     database.prepare(embedded, lambda _name, _argv: None)
     conf = (embedded.run_dir / "postgresql.conf").read_text()
     used = re.findall(rf"^(?:include |hba_file = )'{ROOT}/(.+)'$", conf, re.MULTILINE)
-    wanted = [f"-c{name}={target}" for name, target in (("config_file", used[0]), ("hba_file", used[1]))]
+    wanted = [
+        f"-c{name}={target}" for name, target in (("config_file", used[0]), ("hba_file", used[1]))
+    ]
     places = {target: source for source, target in mounts(service)}
     named = [argument for argument in service["command"] if "_file=" in argument]
-    mounted = [f"{key}={places.get(place, place)}" for key, _, place in (n.partition("=") for n in named)]
+    mounted = [
+        f"{key}={places.get(place, place)}" for key, _, place in (n.partition("=") for n in named)
+    ]
     yield from differ("postgres: settings files", mounted, wanted)
     ours = service["environment"]["POSTGRES_INITDB_ARGS"].split()
     about_data = ("--auth", "--encoding", "--locale", "--builtin")  # the rest is who and where
-    theirs = [word for word in database.initdb(embedded, Path("data")) if word.startswith(about_data)]
+    theirs = [
+        word for word in database.initdb(embedded, Path("data")) if word.startswith(about_data)
+    ]
     yield from differ("postgres: initdb", sorted(ours), sorted(theirs))
 
 
 def kafka(service: Compose, embedded: Settings) -> Iterator[str]:
     """connect/broker.properties, and under it nothing but places and one more listener."""
-    broker.write_broker(embedded, embedded.data_dir / "kafka", embedded.run_dir / "broker.properties")
+    broker.write_broker(
+        embedded, embedded.data_dir / "kafka", embedded.run_dir / "broker.properties"
+    )
     theirs = properties((embedded.run_dir / "broker.properties").read_text())
-    [shared] = [source for source, target in mounts(service) if target.endswith("broker.properties")]
-    ours = properties((ROOT / shared).read_text()) | properties(service["environment"]["OF_THIS_MACHINE"])
+    [shared] = [
+        source for source, target in mounts(service) if target.endswith("broker.properties")
+    ]
+    ours = properties((ROOT / shared).read_text()) | properties(
+        service["environment"]["OF_THIS_MACHINE"]
+    )
     yield from differ("kafka: settings", ours.keys(), theirs.keys())
     for key in sorted((ours.keys() & theirs.keys()) - BROKER):
         yield from differ(f"kafka: {key}", ours[key].replace(HOST_LISTENER, ""), theirs[key])
     yield from java("kafka", service, embedded.kafka_java_options)
-    [logging] = [source for source, target in mounts(service) if target.endswith("log4j2.properties")]
+    [logging] = [
+        source for source, target in mounts(service) if target.endswith("log4j2.properties")
+    ]
     yield from differ("kafka: logging", logging, str(broker.LOGGING.relative_to(ROOT)))
 
 
@@ -133,7 +169,9 @@ def connect(service: Compose, embedded: Settings) -> Iterator[str]:
     theirs = properties((embedded.run_dir / "worker.properties").read_text())
     ours = properties((ROOT / "connect" / "worker.properties").read_text())
     started = (ROOT / "connect" / "Dockerfile").read_text()
-    yield from differ("connect: starts with worker.properties", "/opt/connect/worker.properties" in started, True)
+    yield from differ(
+        "connect: starts with worker.properties", "/opt/connect/worker.properties" in started, True
+    )
     for key in sorted((ours.keys() | theirs.keys()) - WORKER):
         yield from differ(f"connect: {key}", ours.get(key), theirs.get(key))
     yield from differ("connect: command", service.get("command"), None)
@@ -143,7 +181,9 @@ def connect(service: Compose, embedded: Settings) -> Iterator[str]:
 def java(name: str, service: Compose, options: str) -> Iterator[str]:
     """The same options for the virtual machine."""
     yield from differ(f"{name}: Java options", service["environment"]["KAFKA_HEAP_OPTS"], options)
-    yield from differ(f"{name}: Java", service["environment"]["KAFKA_JVM_PERFORMANCE_OPTS"], broker.JAVA[0])
+    yield from differ(
+        f"{name}: Java", service["environment"]["KAFKA_JVM_PERFORMANCE_OPTS"], broker.JAVA[0]
+    )
 
 
 def mounts(service: Compose) -> list[tuple[str, str]]:
@@ -161,4 +201,6 @@ def properties(text: str) -> dict[str, str]:
 
 def differ(what: str, ours: object, theirs: object) -> list[str]:
     """A sentence where they do."""
-    return [] if ours == theirs else [f"{what}: compose.yaml says {ours}, the embedded stack {theirs}"]
+    return (
+        [] if ours == theirs else [f"{what}: compose.yaml says {ours}, the embedded stack {theirs}"]
+    )

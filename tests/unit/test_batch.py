@@ -55,7 +55,9 @@ def test_halving_finds_every_bad_part_and_no_good_one(bad: set[int], size: int) 
 
 def test_a_dead_letter_keeps_the_bytes() -> None:
     """Key, value and headers come back byte for byte from the payload."""
-    letter = DeadLetter(record("m-1", b"\x00\xff", [("h", b"\x01"), ("h", None)]), "invalid", "value: …")
+    letter = DeadLetter(
+        record("m-1", b"\x00\xff", [("h", b"\x01"), ("h", None)]), "invalid", "value: …"
+    )
     kept = payload(letter)
     assert b64decode(kept["value"]) == b"\x00\xff"
     assert b64decode(kept["key"]) == b"o-1"

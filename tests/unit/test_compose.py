@@ -37,13 +37,26 @@ def put(service: str, section: str, key: str, value: Any) -> Callable[[dict[str,
     ("change", "said"),
     [
         (
-            put("service", "environment", "DATABASE_URL", "postgresql://postgres@postgres:5432/fulfillment"),
+            put(
+                "service",
+                "environment",
+                "DATABASE_URL",
+                "postgresql://postgres@postgres:5432/fulfillment",
+            ),
             "DATABASE_URL",
         ),
         (put("service", "environment", "GROUP_ID", "another"), "GROUP_ID"),
         (put("service", "environment", "BATCH_RECORDS", 100), "BATCH_RECORDS"),
-        (put("audit", "environment", "AUDIT_DATABASE_PASSWORD_FILE", "/run/secrets/app_password"), "PASSWORD_FILE"),
-        (lambda services: services["service"]["environment"].pop("SESSION_TIMEOUT_MS"), "SESSION_TIMEOUT_MS"),
+        (
+            put(
+                "audit", "environment", "AUDIT_DATABASE_PASSWORD_FILE", "/run/secrets/app_password"
+            ),
+            "PASSWORD_FILE",
+        ),
+        (
+            lambda services: services["service"]["environment"].pop("SESSION_TIMEOUT_MS"),
+            "SESSION_TIMEOUT_MS",
+        ),
         (put("service", "environment", "BATCH_LINGER_MS", None), "BATCH_LINGER_MS"),
         (lambda services: services["land"]["environment"].pop("DELTA_ROOT"), "DELTA_ROOT"),
         (lambda services: services["land"]["command"].append("--once"), "land: command"),
@@ -53,11 +66,15 @@ def put(service: str, section: str, key: str, value: Any) -> Callable[[dict[str,
         (
             lambda services: services["kafka"]["environment"].__setitem__(
                 "OF_THIS_MACHINE",
-                services["kafka"]["environment"]["OF_THIS_MACHINE"] + "auto.create.topics.enable=true\n",
+                services["kafka"]["environment"]["OF_THIS_MACHINE"]
+                + "auto.create.topics.enable=true\n",
             ),
             "auto.create.topics.enable",
         ),
-        (put("connect", "environment", "KAFKA_JVM_PERFORMANCE_OPTS", "-XX:+UseG1GC"), "connect: Java"),
+        (
+            put("connect", "environment", "KAFKA_JVM_PERFORMANCE_OPTS", "-XX:+UseG1GC"),
+            "connect: Java",
+        ),
     ],
 )
 def test_a_setting_changed_in_compose_is_noticed(
@@ -79,7 +96,9 @@ def test_a_setting_changed_in_compose_is_noticed(
         ({"connect_java_options": ""}, "Java"),
     ],
 )
-def test_a_setting_changed_in_the_embedded_stack_is_noticed(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
+def test_a_setting_changed_in_the_embedded_stack_is_noticed(
+    tmp_path: Path, changed: dict[str, Any], said: str
+) -> None:
     """One setting changed on the other side is noticed as well."""
     found = drift(COMPOSE, embedded(tmp_path, **changed))
     assert found
@@ -109,7 +128,9 @@ def test_every_container_is_closed() -> None:
         assert "privileged" not in service, name
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert service["mem_limit"], name
-        assert all(re.match(r"127\.0\.0\.1:[\d-]+:\d+$", port) for port in service.get("ports", [])), name
+        assert all(
+            re.match(r"127\.0\.0\.1:[\d-]+:\d+$", port) for port in service.get("ports", [])
+        ), name
 
 
 def test_every_published_port_is_a_variable() -> None:
@@ -138,11 +159,15 @@ def test_the_images_install_what_the_lock_says() -> None:
 
 
 def test_the_setup_image_has_what_its_code_imports() -> None:
-    """The image of the one-shots holds ops/setup and the service's packages, and the one-shots need no more."""
-    packages = re.findall(r"^([\w-]+)==", (ROOT / "service" / "requirements.lock").read_text(), re.MULTILINE)
+    """The image of the one-shots holds connect and the service's packages, and the one-shots need no more."""
+    packages = re.findall(
+        r"^([\w-]+)==", (ROOT / "service" / "requirements.lock").read_text(), re.MULTILINE
+    )
     files = list((ROOT / "ops" / "setup").glob("*.py"))
-    found = [re.findall(r"^(?:from|import) ([\w.]+)", file.read_text(), re.MULTILINE) for file in files]
-    others = {name for names in found for name in names if not name.startswith("ops.setup.")}
+    found = [
+        re.findall(r"^(?:from|import) ([\w.]+)", file.read_text(), re.MULTILINE) for file in files
+    ]
+    others = {name for names in found for name in names if not name.startswith("connect.")}
     known = {name.replace("-", "_") for name in packages} | sys.stdlib_module_names
     assert "confluent_kafka" in others, "no import was read"
     assert {name for name in others if name.partition(".")[0] not in known} == set()
@@ -153,16 +178,27 @@ def test_every_role_has_its_secret() -> None:
     made = re.findall(r"^make (\w+) (\d+)$", SERVICES["secrets"]["command"][2], re.MULTILINE)
     assert tuple(role for role, _ in made) == files.ROLES
     assert SERVICES["secrets"]["group_add"] == [group for _, group in made]
-    for name, role in {"postgres": "postgres", "service": "app", "audit": "audit", "connect": "cdc"}.items():
+    for name, role in {
+        "postgres": "postgres",
+        "service": "app",
+        "audit": "audit",
+        "connect": "cdc",
+    }.items():
         assert SERVICES[name]["group_add"] == [dict(made)[role]]
 
 
-@pytest.mark.parametrize("command", ["ops.demo", "ops.produce", "ops.status", "ops.forget", "ops.stack.stack"])
+@pytest.mark.parametrize(
+    "command", ["ops.demo", "ops.produce", "ops.status", "ops.forget", "ops.stack.stack"]
+)
 def test_what_the_image_of_the_demo_holds_is_enough(command: str) -> None:
     """Its commands are imported without the folders of the core that the image leaves out."""
-    held = set(re.findall(r"^COPY (\w+) \1$", (ROOT / "spark" / "Dockerfile").read_text(), re.MULTILINE))
+    held = set(
+        re.findall(r"^COPY (\w+) \1$", (ROOT / "spark" / "Dockerfile").read_text(), re.MULTILINE)
+    )
     absent = {"service", "connect", "migrations", "spark"} - held
     assert absent, "the image holds all of the core: then there is nothing to test"
     code = f"import sys; sys.modules.update(dict.fromkeys({sorted(absent)})); import {command}"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr

@@ -121,7 +121,10 @@ def counted(name: str, **labels: str) -> float:
 
 def test_a_message_that_the_database_refuses_is_told() -> None:
     """It is counted and logged as the dead letter that it became, and as nothing else."""
-    letters, dropped = counted("dead_letters_total", kind="invalid"), counted("messages_total", outcome="dropped")
+    letters, dropped = (
+        counted("dead_letters_total", kind="invalid"),
+        counted("messages_total", outcome="dropped"),
+    )
     with capture_logs() as told:
         handle([record("m-1"), refused := record("m-2")], World(refuse="m-2").steps())
     assert counted("dead_letters_total", kind="invalid") == letters + 1
@@ -150,7 +153,9 @@ def test_an_entry_that_the_receiver_refuses_is_marked_with_its_reason() -> None:
             raise RefusedError("413 too large")
         return world.post(entries)
 
-    handle([record(f"m-{n}") for n in range(8)], Steps(world.write, post, marked.update, world.commit))
+    handle(
+        [record(f"m-{n}") for n in range(8)], Steps(world.write, post, marked.update, world.commit)
+    )
     assert {key: error for key, error in marked.items() if error} == {"m-3": "413 too large"}
     assert len(marked) == 8
 
@@ -181,7 +186,9 @@ def test_the_other_side_says_when_to_come_back() -> None:
     """Retry-After counts before our own back-off, up to a minute."""
     waits: list[float] = []
     patience = Patience(waits.append, first_seconds=0.1, cap_seconds=5)
-    for attempt, outage in enumerate([OutageError("429", 7.0), OutageError("429", 7000.0), OutageError("503")]):
+    for attempt, outage in enumerate(
+        [OutageError("429", 7.0), OutageError("429", 7000.0), OutageError("503")]
+    ):
         patience.wait("post", attempt, outage)
     assert waits[:2] == [7.0, 60.0]
     assert waits[2] <= 0.4

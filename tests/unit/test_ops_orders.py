@@ -60,7 +60,12 @@ def test_each_kind_repeats_or_changes_just_what_its_name_says() -> None:
 
 def test_good_records_are_understood_and_each_spoiled_one_is_not() -> None:
     """What the ledger expects is what the order contract says, for every way to spoil an order."""
-    assert {record.kind for record in RECORDS if understood(record)} == {"order", "redelivery", "conflict", "second"}
+    assert {record.kind for record in RECORDS if understood(record)} == {
+        "order",
+        "redelivery",
+        "conflict",
+        "second",
+    }
     good = RECORDS[0]
     assert [name for name, spoil in SPOILED.items() if understood(spoil(good))] == []
 
@@ -81,5 +86,14 @@ def test_an_entry_of_the_ledger_is_json_with_every_field_of_it() -> None:
     assert found["value_sha256"] is None
     assert (found["partition"], found["offset"], found["topic"]) == (2, 41, "order.events")
     assert set(found) == {
-        *("topic", "partition", "offset", "value_sha256", "message_id", "order_id", "kind", "expected")
+        *(
+            "topic",
+            "partition",
+            "offset",
+            "value_sha256",
+            "message_id",
+            "order_id",
+            "kind",
+            "expected",
+        )
     }

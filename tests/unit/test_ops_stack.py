@@ -21,17 +21,30 @@ def test_a_state_that_was_written_is_read_again(tmp_path: Path) -> None:
     """What was started is found by the next command; before the first there is nothing."""
     file = tmp_path / "processes.json"
     assert read_state(file) == State()
-    state = State(owner=Identity(pid=7, started=1.5), processes={"kafka": Identity(pid=8, started=2.25)})
+    state = State(
+        owner=Identity(pid=7, started=1.5), processes={"kafka": Identity(pid=8, started=2.25)}
+    )
     write_state(file, state)
     assert read_state(file) == state
     assert [path.name for path in tmp_path.iterdir()] == ["processes.json"]
 
 
-@pytest.mark.parametrize(("asked", "started"), [({}, []), ({"aggregator": True, "land": True}, ["aggregator", "land"])])
-def test_what_is_not_asked_for_is_not_started(tmp_path: Path, asked: dict[str, bool], started: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("asked", "started"), [({}, []), ({"aggregator": True, "land": True}, ["aggregator", "land"])]
+)
+def test_what_is_not_asked_for_is_not_started(
+    tmp_path: Path, asked: dict[str, bool], started: list[str]
+) -> None:
     """The aggregator and the landing that goes on are parts only of a stack that is told so."""
     settings = Settings(_env_file=None, run_dir=tmp_path, jars_dir=tmp_path, **asked)  # type: ignore[call-arg,arg-type]
-    assert [part.name for part in parts(settings)] == ["postgres", "kafka", "connect", "audit", "service", *started]
+    assert [part.name for part in parts(settings)] == [
+        "postgres",
+        "kafka",
+        "connect",
+        "audit",
+        "service",
+        *started,
+    ]
 
 
 def test_a_pid_that_was_given_to_another_process_is_not_ours() -> None:
@@ -54,7 +67,9 @@ def test_a_pid_that_was_given_to_another_process_is_not_ours() -> None:
         ("Error: no runtime present", "does not work"),
     ],
 )
-def test_a_java_that_will_not_do_is_named_with_the_way_out(said: str | None, refusal: str | None) -> None:
+def test_a_java_that_will_not_do_is_named_with_the_way_out(
+    said: str | None, refusal: str | None
+) -> None:
     """Missing, broken and old are told apart, and each says what to install."""
     sentence = java_unfit(said)
     assert (sentence is None) == (refusal is None)
@@ -150,7 +165,9 @@ def test_no_password_stands_in_the_environment(tmp_path: Path) -> None:
     settings = Settings(run_dir=tmp_path)
     make_secrets(settings)
     passwords = [file.read_text() for file in (tmp_path / "secrets").glob("*_password")]
-    assert not [name for name, value in settings.environment().items() if any(p in value for p in passwords)]
+    assert not [
+        name for name, value in settings.environment().items() if any(p in value for p in passwords)
+    ]
 
 
 def test_addresses_from_outside_count_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,4 +183,7 @@ def test_reconciliation_is_refused_for_a_store_without_tracking(
     """Before anything is started, the sentence names the setting; the exit code is that of who could not look."""
     settings = Settings(_env_file=None, run_dir=tmp_path, dedup_store="watermark")  # type: ignore[call-arg]
     assert demo(Stack(settings), 1, 1) == 2
-    assert "DEDUP_STORE=watermark: reconciliation compares the tracking table" in capsys.readouterr().err
+    assert (
+        "DEDUP_STORE=watermark: reconciliation compares the tracking table"
+        in capsys.readouterr().err
+    )

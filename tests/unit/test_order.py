@@ -129,7 +129,9 @@ def test_two_message_ids_are_refused() -> None:
 def test_a_broken_trace_harms_no_order(traces: list[bytes | None]) -> None:
     """A traceparent that is no text, is empty or is given twice is ignored, and the order is good."""
     message = understand(record(headers=[("traceparent", trace) for trace in traces]))
-    assert traceparent(message.traceparent, derive("event", "m-1")) == traceparent(None, derive("event", "m-1"))
+    assert traceparent(message.traceparent, derive("event", "m-1")) == traceparent(
+        None, derive("event", "m-1")
+    )
 
 
 @pytest.mark.parametrize("odd", ["'; drop table tracking; --", "ünï", "注文", "a b", "x" * 64])
@@ -145,11 +147,20 @@ def test_the_reason_never_shows_the_value() -> None:
     assert "secret-word" not in str(refused.value)
 
 
-PIECES = [b'"order_id": "o-2", ', b'"x": NaN, ', b'"x": [{"lines": 1e400}], ', b'"order\\u005fid": "o-1", ', b" ", b"{"]
+PIECES = [
+    b'"order_id": "o-2", ',
+    b'"x": NaN, ',
+    b'"x": [{"lines": 1e400}], ',
+    b'"order\\u005fid": "o-1", ',
+    b" ",
+    b"{",
+]
 
 
 @given(st.lists(st.tuples(st.sampled_from(PIECES), st.integers(0, 400)), max_size=3))
-def test_the_short_way_accepts_nothing_that_the_long_way_refuses(inserted: list[tuple[bytes, int]]) -> None:
+def test_the_short_way_accepts_nothing_that_the_long_way_refuses(
+    inserted: list[tuple[bytes, int]],
+) -> None:
     """Whatever is put into a good order, both parsers say the same of it."""
     raw = value()
     for piece, place in inserted:

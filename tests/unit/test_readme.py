@@ -23,7 +23,9 @@ def test_every_promise_names_a_test() -> None:
 def test_a_promise_links_to_a_test_that_exists(name: str, file: str) -> None:
     """The test that a promise names stands in the file that it links to."""
     functions = {
-        node.name for node in ast.walk(ast.parse((ROOT / file).read_text())) if isinstance(node, ast.FunctionDef)
+        node.name
+        for node in ast.walk(ast.parse((ROOT / file).read_text()))
+        if isinstance(node, ast.FunctionDef)
     }
     assert f"test_{name}" in functions
 

@@ -13,7 +13,12 @@ def test_the_defaults_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [{"max_poll_interval_ms": 200_099}, {"database_timeout_seconds": 14.0}, {"audit_timeout_seconds": 30.0}]
+    "changed",
+    [
+        {"max_poll_interval_ms": 200_099},
+        {"database_timeout_seconds": 14.0},
+        {"audit_timeout_seconds": 30.0},
+    ],
 )
 def test_sums_that_do_not_hold_refuse_the_start(changed: dict[str, float]) -> None:
     """The sentence names each setting with its number, the sum, and the way out."""

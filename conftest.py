@@ -1,0 +1,3 @@
+"""Every test finds the stacks of tests/stacks.py, wherever it lies."""
+
+pytest_plugins = ["tests.stacks"]

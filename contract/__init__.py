@@ -1,0 +1,1 @@
+"""What every room agrees on, and each copy replaces: the words, the names, the events."""

@@ -1,0 +1,351 @@
+"""The aggregator as processes on real parts: killed, replaced, fed with poison, it gives each batch one total."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from signal import Signals
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from extras.aggregator.group import Group
+from extras.aggregator.tests.batches import COMPLETE, Total, item, published
+from ops.stack.stack import Stack
+from tests.client import (
+    Sent,
+    away,
+    committed,
+    connect,
+    ends,
+    fresh,
+    query,
+    send,
+    until,
+    until_published,
+)
+from tests.reconciliation import Reconcile, all_matched, hop
+
+TOPIC, TOTALS = "batch.events", "batch-total.events"
+
+
+@pytest.fixture
+def aggregator(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
+    """The stack with an aggregator that looks for what is left every half second; no trace of it afterwards."""
+    monkeypatch.setenv("REPLAY_SECONDS", "0.5")
+    stack.start("aggregator")
+    yield stack
+    for name in ("aggregator", "aggregator-2"):
+        stack.stop(name)
+
+
+def items(key: str, units: Sequence[int]) -> list[Sent]:
+    """Items of so many units each, under ids of their own."""
+    return [Sent(fresh("item"), key, item(n, f"{n}.10")) for n in units]
+
+
+def end(key: str) -> Sent:
+    """The completion of a batch."""
+    return Sent(fresh("end"), key, COMPLETE)
+
+
+def totals_of(keys: Sequence[str]) -> list[Total]:
+    """What stands in the outbox for these batches, in the order of its rows."""
+    rows = "select payload from outbox where aggregate_type = 'batch-total' and aggregate_id = any(%s) order by seq"
+    return [total for (total,) in query(rows, list(keys))]
+
+
+def until_totalled(
+    keys: Sequence[str], count: int | None = None, seconds: float = 60
+) -> list[Total]:
+    """Wait until there are as many totals as batches, and nothing of them is open any more."""
+    rows = "select batch_id from open_batch where batch_id = any(%s)"
+    return until(
+        lambda: (totals_of(keys), query(rows, list(keys))),
+        lambda seen: len(seen[0]) >= (len(keys) if count is None else count) and not seen[1],
+        seconds,
+        f"not all of {len(keys)} batches are totalled",
+    )[0]
+
+
+def until_summed(seconds: float = 60) -> None:
+    """Wait until the group has committed everything that is on the topic."""
+    until(
+        lambda: (committed("aggregator", TOPIC), ends(TOPIC)),
+        lambda seen: seen[0] == seen[1],
+        seconds,
+        "the group has not committed up to the end of batch.events",
+    )
+
+
+def log_of(stack: Stack, name: str = "aggregator") -> str:
+    """What a process has told since its last start."""
+    return stack.log(name).read_text().rpartition("=== started")[2]
+
+
+def start_second(stack: Stack, *argv: str) -> None:
+    """One instance more, and wait until it has partitions."""
+    stack.supervisor.spawn(
+        "aggregator-2", [sys.executable, "-m", *argv], stack.env() | {"AGGREGATOR_PORT": "0"}
+    )
+    until(
+        lambda: log_of(stack, "aggregator-2").replace('"partitions": []', ""),
+        lambda log: '"partitions": [' in log,
+        30,
+        "the second instance was given no partition",
+    )
+
+
+def kill(stack: Stack, name: str = "aggregator") -> None:
+    """What a crash does."""
+    stack.kill(name)
+    stack.stop(name)
+
+
+def test_a_batch_passes_every_hop(aggregator: Stack) -> None:
+    """Three items and a completion become one event, byte for byte what the outbox holds, under the derived id."""
+    key = fresh("b")
+    places = send([*items(key, [3, 4, 5]), end(key)], TOPIC)
+    [total] = until_totalled([key])
+    begin = {"topic": TOPIC, "partition": places[0][0], "offset": places[0][1]}
+    assert total == {"batch_id": key, "begin": begin, "items": 3, "units": 12, "amount": "12.30"}
+    [event] = until_published(TOTALS, lambda e: e.key == key, 1)
+    [(payload,)] = query("select payload::text from outbox where aggregate_id = %s", key)
+    assert event.value == payload.encode()
+    assert event.headers["id"] == Group(key, *begin.values()).event_id.encode()  # type: ignore[arg-type]
+    assert event.headers["event_type"] == b"batch-totalled"
+
+
+def test_killed_after_k_of_n_messages_a_replay_gives_the_same_total(aggregator: Stack) -> None:
+    """What was summed in memory is read again from where the group began; the group's offsets stay where they are."""
+    key = fresh("b")
+    send(items(key, [1, 2, 4]), TOPIC)
+    until_summed()
+    kill(aggregator)
+    aggregator.start("aggregator")
+    send([*items(key, [8, 16]), end(key)], TOPIC)
+    [total] = until_totalled([key])
+    assert (total["items"], total["units"], total["amount"]) == (5, 31, "31.50")
+    [told] = [
+        line for line in log_of(aggregator).splitlines() if '"totalled"' in line and key in line
+    ]
+    assert json.loads(told)["replay"] is True
+    until_summed()
+
+
+def test_the_end_of_the_partition_leaves_a_group_open(
+    aggregator: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replay before the completion ends, and says what is open; later the group is published once and whole."""
+    key = fresh("b")
+    send(items(key, [1, 2, 4]), TOPIC)
+    until_summed()
+    kill(aggregator)
+    monkeypatch.setenv("OPEN_TOO_LONG_SECONDS", "1")
+    aggregator.start("aggregator")
+    told = until(
+        lambda: [
+            line
+            for line in log_of(aggregator).splitlines()
+            if "open_too_long" in line and key in line
+        ],
+        bool,
+        30,
+        "no replay has looked at the open group",
+    )
+    assert json.loads(told[0])["items"] == 3
+    assert totals_of([key]) == []
+    send([end(key)], TOPIC)
+    assert [total["units"] for total in until_totalled([key])] == [7]
+
+
+STEPS = (
+    "write",
+    "commit",
+)  # before and after the transaction; the others are tried on Postgres alone
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_two_instances_and_one_dies(aggregator: Stack, step: str) -> None:
+    """Killed before it writes, or before it commits its offsets, among sixty batches: one right total each."""
+    prefix = fresh("two")
+    keys = [f"{prefix}-{n}" for n in range(60)]
+    first = [record for n in range(4) for key in keys for record in items(key, [2**n])]
+    rest = [record for n in range(4, 8) for key in keys for record in items(key, [2**n])]
+    send(first, TOPIC)
+    until_summed()
+    start_second(aggregator, "extras.aggregator.tests.e2e.crash_aggregator", step)
+    send([*rest, *map(end, keys)], TOPIC)
+    alive = aggregator.supervisor.alive
+    until(
+        lambda: alive("aggregator-2"),
+        lambda lives: not lives,
+        30,
+        "the second instance still lives",
+    )
+    aggregator.stop("aggregator-2")
+    totals = until_totalled(keys)
+    assert sorted(total["batch_id"] for total in totals) == sorted(keys)
+    assert {(total["items"], total["units"], total["amount"]) for total in totals} == {
+        (8, 255, "255.80")
+    }
+
+
+def test_an_instance_that_was_taken_for_dead_writes_nothing(aggregator: Stack) -> None:
+    """Frozen until another has its partitions and has closed its groups, it wakes up, and changes nothing."""
+    prefix = fresh("frozen")
+    keys = [f"{prefix}-{n}" for n in range(12)]
+    start_second(aggregator, "extras.aggregator")
+    send([record for key in keys for record in items(key, [1])], TOPIC)
+    until_summed()
+    aggregator.kill("aggregator-2", Signals.SIGSTOP)
+    send([record for key in keys for record in [*items(key, [2]), end(key)]], TOPIC)
+    try:
+        until_totalled(keys)
+    finally:
+        aggregator.kill("aggregator-2", Signals.SIGCONT)
+    more = [f"{key}-more" for key in keys]
+    send([record for key in more for record in [*items(key, [4]), end(key)]], TOPIC)
+    until_totalled(more)
+    assert sorted(total["units"] for total in totals_of(keys + more)) == [3] * 12 + [4] * 12
+
+
+def test_partitions_that_move_lose_no_group(aggregator: Stack) -> None:
+    """An instance that joins and leaves takes partitions with open groups away, and gives them back."""
+    prefix = fresh("move")
+    keys = [f"{prefix}-{n}" for n in range(12)]
+    send([record for key in keys for record in items(key, [1])], TOPIC)
+    until_summed()
+    start_second(aggregator, "extras.aggregator")
+    send([record for key in keys for record in items(key, [2])], TOPIC)
+    until_summed()
+    aggregator.stop("aggregator-2")
+    send([record for key in keys for record in [*items(key, [4]), end(key)]], TOPIC)
+    assert {total["units"] for total in until_totalled(keys)} == {7}
+    assert len(totals_of(keys)) == len(keys)
+
+
+def test_poison_copies_and_a_second_group(aggregator: Stack) -> None:
+    """Bad records go to dead-letter.events, copies are not summed, and after its completion a key begins anew."""
+    key, (one, two) = fresh("b"), items("", [1, 2])
+    one, two, last = one._replace(key=key), two._replace(key=key), end(key)
+    bad = Sent(fresh("bad"), key, b'{"units": 3}')
+    places = send([one, bad, two, one, last, last, one, *items(key, [4]), end(key)], TOPIC)
+    assert [total["units"] for total in until_totalled([key], 2)] == [3, 4]
+    partition, offset = places[1]
+    place = f"{TOPIC}/{partition}/{offset}"
+    [letter] = until_published("dead-letter.events", lambda e: e.key == place, 1)
+    assert json.loads(letter.value)["reason"] == "amount: Field required"
+
+
+def test_postgres_away_is_waited_out(aggregator: Stack) -> None:
+    """Stopped at once in the middle of a batch: nothing is lost, nothing is buried, one total."""
+    key = fresh("b")
+    send(items(key, [1, 2]), TOPIC)
+    until_summed()
+    with away(aggregator, "postgres", Signals.SIGQUIT):
+        send([*items(key, [4]), end(key)], TOPIC)
+        until(
+            lambda: log_of(aggregator).count('"outage"'),
+            lambda n: n > 1,
+            30,
+            "it tells of no outage",
+        )
+    assert [total["units"] for total in until_totalled([key])] == [7]
+
+
+def test_sigterm_leaves_the_group_at_once(aggregator: Stack) -> None:
+    """It stops well within ten seconds, the replayer too, and the next instance need not wait for its session."""
+    until_summed()
+    aggregator.stop("aggregator")
+    assert '"event": "stopped"' in log_of(aggregator).splitlines()[-1]
+    aggregator.start("aggregator")
+    until(
+        lambda: log_of(aggregator),
+        lambda log: '"partitions": [0, 1, 2]' in log,
+        5,
+        "the old member is still in",
+    )
+
+
+def test_afterwards_everything_reconciles(stack: Stack, reconcile: Reconcile) -> None:
+    """The totals are what Spark sums from the landed table, group by group, and every event has arrived."""
+    result = all_matched(reconcile())
+    assert hop(result, "batch.events → total")["matched"] >= 60 * len(STEPS)
+    assert hop(result, f"outbox → {TOTALS}")["matched"] >= 60 * len(STEPS)
+
+
+@pytest.fixture
+def own(spoiled: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
+    """An aggregator of a topic of this test alone."""
+    topic = fresh("batch")
+    for name, value in {
+        "BATCH_TOPIC": topic,
+        "AGGREGATOR_GROUP_ID": topic,
+        "REPLAY_SECONDS": "0.5",
+    }.items():
+        monkeypatch.setenv(name, value)
+    client = admin()
+    for made in client.create_topics([NewTopic(topic, 3, 1)]).values():
+        made.result(30)
+    yield spoiled
+    spoiled.stop("aggregator")
+
+
+def admin() -> AdminClient:
+    """The broker's administration; whoever waits for an answer must hold on to it."""
+    return AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+
+
+def test_records_that_are_gone_are_told_on_the_topic(own: Stack) -> None:
+    """Retention has taken the beginning of a missed group: whoever waits for its total learns that it will not come."""
+    topic, key = os.environ["BATCH_TOPIC"], fresh("b")
+    own.start("aggregator")
+    [(partition, offset), _] = send(items(key, [1, 2]), topic)
+    until(
+        lambda: committed(topic, topic)[partition],
+        lambda at: at == offset + 2,
+        30,
+        "the items are not summed",
+    )
+    kill(own)
+    client = admin()
+    for deleted in client.delete_records([TopicPartition(topic, partition, offset + 1)]).values():
+        deleted.result(30)
+    own.start("aggregator")
+    send([end(key), *items(key, [4]), end(key)], topic)
+    events = until_published(TOTALS, lambda e: e.key == key, 2)
+    bodies = {event.headers["event_type"]: json.loads(event.value) for event in events}
+    begin = {"topic": topic, "partition": partition, "offset": offset}
+    assert bodies[b"batch-unrecoverable"] == {
+        "batch_id": key,
+        "begin": begin,
+        "reason": "records_gone",
+    }
+    assert bodies[b"batch-totalled"]["units"] == 4
+    assert (len(published(topic)), query("select 1 from open_batch where topic = %s", topic)) == (
+        1,
+        [],
+    )
+
+
+def test_a_topic_that_was_made_anew_stops_the_aggregator(own: Stack) -> None:
+    """Summed up to where the topic does not reach: it says so and ends, and does not skip what is new as old."""
+    topic = os.environ["BATCH_TOPIC"]
+    with connect(role="app") as connection:
+        for partition in range(3):
+            connection.execute("insert into batch_position values (%s, %s, 99)", [topic, partition])
+    send([*items(fresh("b"), [1])], topic)
+    command = [sys.executable, "-m", "extras.aggregator"]
+    env = own.env() | {"AGGREGATOR_PORT": "0"}
+    ended = subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1
+    assert (
+        "ends at 1, but is summed up to 99: was the topic made anew?"
+        in ended.stderr.splitlines()[-1]
+    )

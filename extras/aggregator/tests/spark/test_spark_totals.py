@@ -1,0 +1,127 @@
+"""The totals that Spark sums: the same rule as the service's, and every way in which a total can be wrong is found."""
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from extras.aggregator.spark_totals import DERIVED, HOP
+from extras.aggregator.tests.batches import COMPLETE, Log, expected, item
+from spark.outcome import FIRST
+from spark.sources import landed_records, query
+from tests.spark.world import SCHEMAS, SETTLED, World
+
+
+def send(world: World, key: str, value: bytes, message_id: str = "") -> str:
+    """One landed record of batch.events; its position."""
+    own = message_id or f"m-{len(world.tables['landed'])}"
+    return world.record("batch.events", key, value, {"message_id": own})
+
+
+def send_batch(world: World, key: str, count: int) -> str:
+    """So many items of one unit for 0.10 each, and the completion; where it begins."""
+    begin, *_ = [send(world, key, item(1, "0.1")) for _ in range(count)]
+    send(world, key, COMPLETE)
+    return begin
+
+
+def note(world: World, kind: str, place: str, **columns: Any) -> None:
+    """What Postgres knows."""
+    empty = {"offset": None, "event_id": None, "facts": None}
+    world.tables["batch"].append({"kind": kind, "place": place, **empty, **columns})
+
+
+def total(
+    world: World, place: str, facts: str, event_id: str = "", kind: str = "batch-totalled"
+) -> None:
+    """A total that was published."""
+    note(world, kind, place, event_id=event_id or f"event {place}", facts=facts)
+
+
+def right(world: World) -> None:
+    """Interleaved groups, copies, poison, completions of nothing, and a second group of a key."""
+    first = send(world, "a", item(1, "0.1"), "one")
+    other = send(world, "b", item(2, "5"))
+    send(world, "a", item(1, "0.1"), "one")
+    note(world, "buried", send(world, "a", b"{"))
+    send(world, "a", item(1, "0.2"))
+    send(world, "a", COMPLETE, "end")
+    send(world, "a", COMPLETE, "end")
+    send(world, "never begun", COMPLETE)
+    send(world, "b", COMPLETE)
+    second = send_batch(world, "a", 3)
+    total(world, first, "a 2 2 0.30")
+    total(world, other, "b 1 2 5.00")
+    total(world, second, "a 3 3 0.30")
+
+
+def not_yet(world: World) -> None:
+    """A group that is open, one that waits for its replay, and one whose completion is not summed yet."""
+    send(world, "open", item())
+    note(world, "open", send_batch(world, "missed", 2))
+    unsummed = send_batch(world, "unsummed", 2)
+    note(world, "position", f"batch.events/{SETTLED}", offset=int(unsummed.rpartition("/")[2]) + 1)
+
+
+# What is published of three items of 1 unit for 0.10 each, and what must be found.
+WRONG: dict[str, tuple[list[str], str]] = {
+    "lost": ([], "missing"),
+    "short": (["short 2 3 0.30"], "different"),
+    "a cent": (["a cent 3 3 0.31"], "different"),
+    "renamed": (["other 3 3 0.30"], "different"),
+    "gone": (["gone"], "different"),
+    "twice": (["twice 3 3 0.30", "twice 3 3 0.30"], "duplicate"),
+}
+
+
+def test_every_wrong_total_is_found_and_no_other(spark: SparkSession) -> None:
+    """Missing, different, doubled, told as unrecoverable, or of a part: by the place where the group begins."""
+    world, wanted = World(), set[tuple[str, str]]()
+    right(world)
+    for key, (facts, outcome) in WRONG.items():
+        place = send_batch(world, key, 3)
+        wanted.add((outcome, place))
+        for n, said in enumerate(facts):
+            kind = "batch-unrecoverable" if key == "gone" else "batch-totalled"
+            total(world, place, said, f"event {place} {n}", kind)
+    whole = send_batch(world, "part", 3)
+    part = f"batch.events/{SETTLED}/{int(whole.rpartition('/')[2]) + 1}"
+    total(world, part, "part 2 2 0.20")
+    not_yet(world)
+    world.record("order.events", "never", None, {})
+    rows = query(FIRST, {"judged": world.judged(spark)}).collect()
+    found = {(row["outcome"], row["id"]) for row in rows if row["hop"] == HOP}
+    assert found == wanted | {("missing", whole), ("extra", part)}
+
+
+def test_the_sums_are_those_of_the_simplest_way(spark: SparkSession) -> None:
+    """The same log, summed by Spark and message by message."""
+    log, world = Log("batch.events", first=0), World()
+    for n in range(60):
+        log.send(
+            f"b{n * 7 % 5}",
+            COMPLETE if n % 9 == 8 else item(n, f"{n}.{n % 100:02}"),
+            f"m{n * n % 50}-{n % 5}",
+        )
+    for record in log.records:
+        send(
+            world,
+            (record.key or b"").decode(),
+            record.value or b"",
+            record.given("message_id")[0].decode(),
+        )
+    note(world, "position", f"batch.events/{SETTLED}", offset=len(log.records))
+    frames = {
+        name: spark.createDataFrame(world.tables[name], SCHEMAS[name])
+        for name in ("landed", "batch")
+    }
+    landed = landed_records(frames["landed"], {at: range(end) for at, end in world.ends.items()})
+    found = query(DERIVED["batch_sum"], {"landed": landed, "batch": frames["batch"]}).collect()
+    wanted = {
+        (
+            "batch.events/0/{offset}".format(**t["begin"]),
+            f"{t['batch_id']} {t['items']} {t['units']} {t['amount']}",
+        )
+        for t in expected(log.records)
+    }
+    assert {(row["place"], row["facts"]) for row in found} == wanted
+    assert len(wanted) > 3

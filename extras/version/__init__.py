@@ -1,0 +1,1 @@
+"""A dedup store: the highest version of each order."""

@@ -1,0 +1,1 @@
+"""A dedup store: the highest sequence number of each partition."""

@@ -1,0 +1,86 @@
+"""The high-water mark as a window over landed rows, without the service."""
+
+from datetime import UTC, datetime
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from extras.watermark.spark_marks import watermarked
+from spark.land import SCHEMA
+
+TOPIC = "order.events"
+Header = tuple[str, bytes | None]
+
+
+def landed(
+    spark: SparkSession, *records: tuple[int, list[Header] | None], dead: tuple[str, ...] = ()
+) -> DataFrame:
+    """Landed records, each with its partition and headers, and the events of dead letters at these positions."""
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    rows = [
+        (TOPIC, partition, n, at, b"key", b"{}", headers)
+        for n, (partition, headers) in enumerate(records)
+    ]
+    events = [
+        ("dead-letter.events", 0, n, at, key.encode(), b"{}", None) for n, key in enumerate(dead)
+    ]
+    return spark.createDataFrame([*rows, *events], SCHEMA)
+
+
+def numbered(number: int) -> list[Header]:
+    """The header of a sequence number, beside another."""
+    return [("message_id", b"m"), ("sequence", str(number).encode())]
+
+
+def passed(frame: DataFrame) -> list[bool | None]:
+    """Whether each record passed, in the order of their offsets."""
+    return [row.passed for row in watermarked(frame, TOPIC).orderBy("offset").collect()]
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_only_a_greater_number_passes(spark: SparkSession, number: int) -> None:
+    """Whatever is not above the mark is dropped, and what is above passes: 1 to 7 over 1, and at 7."""
+    over_one = landed(spark, (0, numbered(1)), (0, numbered(number)))
+    at_seven = landed(spark, (0, numbered(7)), (0, numbered(number)))
+    assert passed(over_one) == [True, number > 1]
+    assert passed(at_seven) == [True, False]
+
+
+def test_each_partition_has_a_mark_of_its_own(spark: SparkSession) -> None:
+    """The walk over three partitions: what one has seen says nothing of the others."""
+    walk = [(0, 1), (0, 2), (1, 1), (0, 4), (0, 3), (2, 2), (1, 5), (2, 6), (1, 5), (0, 4)]
+    frame = landed(spark, *((partition, numbered(number)) for partition, number in walk))
+    assert passed(frame) == [True, True, True, True, False, True, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        None,
+        [],
+        [("sequence", None)],
+        [("sequence", b"")],
+        [("sequence", b"9\n")],
+        [("sequence", b"-9")],
+        [("sequence", b"9x")],
+        [("sequence", b"\xff9")],
+        [("sequence", b"9" * 19)],
+        [("sequence", b"9"), ("sequence", b"9")],
+    ],
+)
+def test_a_record_without_a_number_neither_passes_nor_raises_the_mark(
+    spark: SparkSession, headers: list[Header] | None
+) -> None:
+    """What the service buries for its number is neither passed nor dropped here, and hides nothing that follows."""
+    assert passed(landed(spark, (0, numbered(1)), (0, headers), (0, numbered(2)))) == [
+        True,
+        None,
+        True,
+    ]
+
+
+def test_a_dead_letter_does_not_raise_the_mark(spark: SparkSession) -> None:
+    """A record with a good number and a bad order was never counted by the service, so it is not counted here."""
+    records = [(0, numbered(1)), (0, numbered(900)), (0, numbered(2))]
+    assert passed(landed(spark, *records, dead=(f"{TOPIC}/0/1",) * 2)) == [True, None, True]
+    assert passed(landed(spark, *records)) == [True, True, False]

@@ -1,0 +1,98 @@
+"""The clients that we have rules for, each with the settings that decide about it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline_check.clients import aiokafka, connect, java, kafka_python, librdkafka
+from pipeline_check.clients.outcome import Outcome
+
+Version = tuple[int, ...]
+IN_FLIGHT = "max.in.flight.requests.per.connection"
+
+
+@dataclass(frozen=True)
+class Client:
+    """One client: its rules, and the values that an unseen setting may have without being an odd one."""
+
+    name: str
+    version: Version  # that is judged when nothing says which one it is
+    judge: Callable[[Mapping[str, Any], Version], Outcome]
+    deciding: dict[str, list[Any]]
+    literal: bool = False  # whether "1" and 1 differ for it
+    refuses_names: bool = False  # whether a name that it does not have keeps it from starting
+    others: tuple[Version, ...] = ()  # versions that may decide otherwise
+
+
+JAVA = {
+    "enable.idempotence": ["true", "false"],
+    "acks": ["all", "1"],
+    "retries": ["3", "0"],
+    IN_FLIGHT: ["5", "6"],
+}
+UNDERSCORES: dict[str, list[Any]] = {
+    "enable_idempotence": [True, False],
+    "acks": ["all", 1],
+    "retries": [3, 0],
+    "max_in_flight_requests_per_connection": [5, 6],
+}
+OLDER = ((2, 8, 2), (3, 1, 0), (3, 9, 2))
+CLIENTS = {
+    "librdkafka": Client(
+        "librdkafka",
+        (2, 16),
+        lambda settings, _: librdkafka.producer(settings),
+        JAVA,
+        refuses_names=True,
+    ),
+    "java": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER),
+    "spring": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER),
+    "spark": Client("java", (3, 9, 2), java.producer, JAVA),
+    "connect": Client(
+        "connect",
+        java.NEWEST,
+        connect.producer,
+        {
+            "worker:producer.enable.idempotence": ["true", "false"],
+            "worker:exactly.once.source.support": ["disabled", "enabled"],
+            connect.POLICY: ["All", "None"],
+            "producer.override.enable.idempotence": ["true", "false"],
+            "producer.override.acks": ["all", "1"],
+        },
+    ),
+    "kafka-python": Client(
+        "kafka-python",
+        (3, 0, 12),
+        lambda settings, _: kafka_python.producer(settings),
+        UNDERSCORES,
+        literal=True,
+        refuses_names=True,
+    ),
+    "aiokafka": Client(
+        "aiokafka",
+        (0, 14, 0),
+        lambda settings, _: aiokafka.producer(settings),
+        {name: UNDERSCORES[name] for name in ("enable_idempotence", "acks")},
+        literal=True,
+        refuses_names=True,
+    ),
+}
+
+
+class UnknownVersionError(Exception):
+    """A version that cannot be judged."""
+
+
+def versions(texts: Iterable[str]) -> dict[str, Version]:
+    """The versions that were named, by client: java=3.1.0."""
+    known = sorted({client.name for client in CLIENTS.values()})
+    found = {}
+    for text in texts:
+        client, _, version = text.partition("=")
+        parts = version.split(".")
+        if client not in known or not all(part.isdecimal() for part in parts):
+            raise UnknownVersionError(
+                f"{text}: say CLIENT=VERSION, such as java=3.1.0; clients: {', '.join(known)}"
+            )
+        found[client] = tuple(map(int, parts))
+    return found

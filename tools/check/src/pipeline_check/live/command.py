@@ -1,0 +1,24 @@
+"""`look`: what is not well with the running parts. The clients that it takes are an extra, so they come last."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pipeline_check.finding import Finding
+from pipeline_check.live.unseen import cannot_look
+from pipeline_check.reading.block import Block
+
+EXTRA = "pip install 'outbox-pipeline[service]'"
+
+
+def look(
+    environment: Mapping[str, str], blocks: Sequence[Block] = (), sql: Iterable[str] = ()
+) -> list[Finding]:
+    """Every finding about what runs, held against the blocks that were read and the SQL of the migrations."""
+    try:
+        from pipeline_check.live.looking import look_at  # noqa: PLC0415 - only here are the clients needed
+    except ImportError as missing:
+        return [
+            cannot_look(
+                "everything", f"it takes clients, and {missing.name} is not installed", EXTRA
+            )
+        ]
+    return look_at(environment, blocks, sql)

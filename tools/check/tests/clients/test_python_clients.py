@@ -1,0 +1,124 @@
+"""The rules for kafka-python and aiokafka say what these do: each producer is made, hundreds of times."""
+
+import asyncio
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from kafka import KafkaProducer
+
+from pipeline_check.clients import aiokafka, kafka_python
+from pipeline_check.clients.outcome import Outcome
+from tests.clients.conftest import Tell
+from tests.clients.generated import SEED, configurations
+
+CHOICES: Mapping[str, list[Any]] = {
+    "enable_idempotence": [True, True, False],
+    "acks": ["all", -1, 0, 1, 2, "1", None],
+    "transactional_id": ["t", None, ""],
+    "compression_type": ["gzip", None, "best"],
+    "linger_ms": [0, 5, 100_000],
+    "request_timeout_ms": [30_000, 120_000],
+    "max_request_size": [1000],
+    "transaction_timeout_ms": [1000],
+    "enable_idempotance": [True],
+}
+KAFKA_PYTHON = {
+    **CHOICES,
+    "retries": [0, 1, 5],
+    "max_in_flight_requests_per_connection": [1, 5, 6],
+    "delivery_timeout_ms": [30_000, 120_000],
+}
+WELCOME: Mapping[str, list[Any]] = {
+    "enable_idempotence": [True, False],
+    "acks": ["all", -1, 0, 1],
+    "transactional_id": ["t", None],
+    "linger_ms": [0, 5],
+    "request_timeout_ms": [20_000],
+}
+REFUSED = (
+    ValueError,
+    TypeError,
+)  # what both raise for settings; kafka-python's own error is a ValueError, too
+
+
+def kafka_python_really(settings: dict[str, Any]) -> dict[str, str] | str:
+    """What a producer of kafka-python has, or why there is none; told the broker's version, it asks nobody."""
+    try:
+        producer = KafkaProducer(bootstrap_servers="localhost:1", api_version=(2, 6), **settings)
+    except Exception as refused:  # noqa: BLE001 - whatever it raises, it does not start
+        return f"{type(refused).__name__}: {refused}"
+    try:
+        found = {name: str(producer.config[name]) for name in kafka_python.DEFAULTS}
+        return found | {"enable_idempotence": str(producer._transaction_manager is not None)}
+    finally:
+        producer.close(timeout=0)
+
+
+def aiokafka_really(settings: dict[str, Any]) -> dict[str, str] | str:
+    """What a producer of aiokafka has, or why there is none; it is never started."""
+
+    async def made() -> dict[str, str]:
+        producer = AIOKafkaProducer(**settings)
+        producer._closed = True  # nothing was opened
+        idempotent = producer._txn_manager is not None
+        return {"enable_idempotence": str(idempotent), "acks": str(producer._sender._acks)}
+
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return asyncio.run(made())
+    except REFUSED as refused:
+        return f"{type(refused).__name__}: {refused}"
+
+
+def as_told(real: dict[str, str]) -> dict[str, str]:
+    """With acks as people say it, and without what is not set."""
+    acks = {"acks": "all"} if real["acks"] == "-1" else {}
+    return {name: value for name, value in (real | acks).items() if value != "None"}
+
+
+CLIENTS = {
+    "kafka-python": (kafka_python.producer, kafka_python_really),
+    "aiokafka": (aiokafka.producer, aiokafka_really),
+}
+GENERATED = {
+    "kafka-python": configurations(400, KAFKA_PYTHON)
+    + configurations(300, {**WELCOME, "retries": [0, 3]}, SEED + 1),
+    "aiokafka": configurations(400, CHOICES) + configurations(300, WELCOME, SEED + 1),
+}
+
+
+def differ(said: Outcome, real: dict[str, str] | str) -> bool:
+    """Whether the rules and the client say different things."""
+    if isinstance(real, str) or said.refusals:
+        return not isinstance(real, str) or said.verdict != "refused"
+    shown = as_told(real)
+    return {name: said.effective.get(name) for name in shown} != shown
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("client", sorted(CLIENTS))
+def test_the_rules_agree_with_the_client(client: str, told: Tell) -> None:
+    """Refused or not, idempotent or not, and effective values: 700 configurations, no disagreement."""
+    judge, really = CLIENTS[client]
+    pairs = [(settings, judge(settings), really(settings)) for settings in GENERATED[client]]
+    wrong = [
+        f"{settings}: the rules say {said}, really {real}"
+        for settings, said, real in pairs
+        if differ(said, real)
+    ]
+    verdicts = [said.verdict for _, said, _ in pairs]
+    counts = {verdict: verdicts.count(verdict) for verdict in sorted(set(verdicts))}
+    told(f"seed {SEED}: {len(verdicts)} configurations on {client}, {counts}")
+    assert wrong == [], f"seed {SEED}: {len(wrong)} disagreements, the first: {wrong[:3]}"
+    assert min(counts.values()) > 50, f"the choices leave a verdict almost untried: {counts}"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_rules_of_another_client_disagree() -> None:
+    """The control: kafka-python's rules, held against aiokafka, are found wrong many times."""
+    several = GENERATED["aiokafka"][::5]
+    wrong = [each for each in several if differ(kafka_python.producer(each), aiokafka_really(each))]
+    assert len(wrong) > 20

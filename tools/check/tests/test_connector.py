@@ -1,0 +1,430 @@
+"""The rules about outbox connectors: what the field copies fails, what this template runs passes."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.settings import ROOT
+from pipeline_check.audit import audit, look
+from pipeline_check.connector.ddl import publications, tables
+from pipeline_check.connector.granted import grants
+from pipeline_check.connector.lint import is_outbox, judge, lint
+from pipeline_check.connector.outbox import Outbox
+from pipeline_check.connector.surroundings import Surroundings, Table
+from pipeline_check.connector.values import RULES
+from pipeline_check.finding import Finding
+from pipeline_check.reading.block import Block, Setting
+from pipeline_check.reading.connect_json import read_json
+from pipeline_check.walk import files
+
+Changes = dict[str, str | None]
+OURS = json.loads((ROOT / "connect/fulfillment-outbox.json").read_text())
+OUTBOX_SQL = (ROOT / "migrations/outbox.py").read_text()
+R = "transforms.outbox."
+
+
+def connector(changes: Changes, file: str = "connect/fulfillment-outbox.json") -> Block:
+    """Our connector with these settings changed, or removed where they are None."""
+    settings = {key: value for key, value in (OURS | changes).items() if value is not None}
+    return read_json(file, json.dumps(settings))[0]
+
+
+def worker(changes: Changes) -> Block:
+    """Our worker with these settings changed."""
+    lines = (ROOT / "connect/worker.properties").read_text().splitlines()
+    ours = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+    settings = {
+        key: Setting(value, 1) for key, value in (ours | changes).items() if value is not None
+    }
+    return Block("connect/worker.properties", 1, "worker", "connect", settings=settings)
+
+
+def topics(size: str) -> list[Block]:
+    """One topic that events go to, and one that they do not."""
+    sizes = {"fulfillment.events": size, "other": "10"}
+    return [
+        Block("t", 1, "topic", name=n, settings={"max.message.bytes": Setting(s, 1)})
+        for n, s in sizes.items()
+    ]
+
+
+def ids(findings: Sequence[Finding]) -> list[str]:
+    """What was found."""
+    return sorted(finding.id for finding in findings)
+
+
+def test_our_connectors_pass() -> None:
+    """The connectors of this template, beside its worker and its migrations, have no finding at all."""
+    files = sorted((ROOT / "connect").glob("*-outbox.json"))
+    assert len(files) == 2
+    blocks = [block for file in files for block in read_json(str(file), file.read_text())]
+    assert lint([*blocks, worker({}), *topics("1048588")], [OUTBOX_SQL]) == []
+
+
+COPIED = {
+    # A router behind a predicate that forgets the prefix: the match must be full, so it never runs.
+    "predicate": (
+        {
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "plugin.name": "pgoutput",
+            "database.hostname": "postgres",
+            "database.user": "someone",
+            "database.password": "something",
+            "database.dbname": "demo",
+            "topic.prefix": "demo",
+            "table.include.list": "kafka_demo_idempotent_consumer.outbox_event",
+            "transforms": "outbox",
+            "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
+            "transforms.outbox.predicate": "ours",
+            "predicates": "ours",
+            "predicates.ours.type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
+            "predicates.ours.pattern": "kafka_demo_idempotent_consumer.outbox_event",
+        },
+        {
+            "predicate-matches-nothing",
+            "heartbeat-off",
+            "slot-name-default",
+            "secret-in-clear",
+            "snapshot-mode",
+        },
+    ),
+    # The outbox example that everybody starts from.
+    "example": (
+        {
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "tasks.max": "1",
+            "database.hostname": "postgres",
+            "database.user": "someone",
+            "database.password": "something",
+            "database.dbname": "orders",
+            "topic.prefix": "dbserver1",
+            "table.include.list": "public.outboxevent",
+            "transforms": "outbox",
+            "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
+            "transforms.outbox.route.topic.replacement": "${routedByValue}.events",
+            "transforms.outbox.table.fields.additional.placement": "type:header:eventType",
+        },
+        {
+            "heartbeat-off",
+            "slot-name-default",
+            "publication-name-default",
+            "snapshot-mode",
+            "secret-in-clear",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_what_the_field_copies_fails(name: str) -> None:
+    """The two configurations that are copied most are refused for what is wrong with each of them."""
+    config, expected = COPIED[name]
+    found = lint(read_json("copied.json", json.dumps({"name": "outbox", "config": config})), [])
+    assert expected <= set(ids(found))
+    assert ("predicate-matches-nothing" in ids(found)) == (name == "predicate")
+
+
+def test_a_predicate_gets_a_pattern_that_matches() -> None:
+    """The pattern in the fix, pasted, is one that the rule accepts."""
+    config = dict(COPIED["predicate"][0])
+    found = lint(read_json("copied.json", json.dumps(config)), [])
+    fix = next(finding.fix for finding in found if finding.id == "predicate-matches-nothing")
+    again = lint(read_json("copied.json", json.dumps(config | json.loads(f"{{{fix}}}"))), [])
+    assert ids(again) == [one for one in ids(found) if one != "predicate-matches-nothing"]
+
+
+PREDICATE = {
+    f"{R}predicate": "p",
+    "predicates": "p",
+    "predicates.p.type": COPIED["predicate"][0]["predicates.ours.type"],
+}
+PLACED = f"{R}table.fields.additional.placement"
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+# What is changed in our connector, in the worker's file and in the migrations, and the one finding that it makes.
+CASES: list[tuple[str, Changes, Changes, tuple[str, str]]] = [
+    ("predicate-unknown", {f"{R}predicate": "p"}, {}, ("", "")),
+    (
+        "predicate-matches-nothing",
+        {**PREDICATE, "predicates.p.pattern": "public.outbox"},
+        {},
+        ("", ""),
+    ),
+    (
+        "predicate-matches-nothing",
+        {**PREDICATE, "predicates.p.pattern": ".*outbox", f"{R}negate": "true"},
+        {},
+        ("", ""),
+    ),
+    ("outbox-not-published", {}, {}, ("for table outbox, heartbeat", "for table heartbeat")),
+    ("insert-not-published", {}, {}, ("publish = 'insert, update'", "publish = 'update'")),
+    ("route-group", {f"{R}route.topic.replacement": "${routedBy}.events"}, {}, ("", "")),
+    ("route-constant", {f"{R}route.topic.replacement": "events"}, {}, ("", "")),
+    ("heartbeat-off", {"heartbeat.interval.ms": None}, {}, ("", "")),
+    ("heartbeat-writes-nothing", {"heartbeat.action.query": None}, {}, ("", "")),
+    ("heartbeat-not-published", {}, {}, ("for table outbox, heartbeat", "for table outbox")),
+    (
+        "heartbeat-operation-not-published",
+        {},
+        {},
+        ("publish = 'insert, update'", "publish = 'insert'"),
+    ),
+    ("heartbeat-included", {"table.include.list": "public.outbox,public.heartbeat"}, {}, ("", "")),
+    ("outbox-table-unknown", {}, {}, ("create table outbox (", "create table outbox_of_another (")),
+    ("router-column-missing", {f"{R}table.field.event.id": None}, {}, ("", "")),
+    ("router-column-missing", {f"{R}table.field.event.key": "aggregateid"}, {}, ("", "")),
+    ("router-column-missing", {f"{R}route.by.field": "aggregatetype"}, {}, ("", "")),
+    ("router-column-missing", {PLACED: "type:header:event_type"}, {}, ("", "")),
+    ("placement-unreadable", {PLACED: "event_type:headers"}, {}, ("", "")),
+    ("payload-nullable", {}, {}, ("json not null ", "json ")),
+    ("payload-jsonb", {}, {}, ("payload        json ", "payload        jsonb ")),
+    ("payload-unbounded", {}, {}, ("check (octet_length(payload::text) <= 262144)", "")),
+    ("header-nullable", {}, {}, ("traceparent    text not null", "traceparent    text")),
+    ("header-time", {}, {}, ("occurred_at    timestamptz", "occurred_at    timestamp")),
+    ("insert-header-parsed", {"transforms.source.value.literal": "1.0"}, {}, ("", "")),
+    ("insert-header-parsed", {"transforms.source.value.literal": "true"}, {}, ("", "")),
+    ("key-quoted", {"key.converter": JSON}, {}, ("", "")),
+    ("key-quoted", {}, {"key.converter": JSON}, ("", "")),
+    ("header-quoted", {}, {"header.converter": JSON}, ("", "")),
+    ("value-quoted", {"value.converter": JSON}, {}, ("", "")),
+    ("value-converter-unknown", {}, {"value.converter": None}, ("", "")),
+    (
+        "value-converter",
+        {"value.converter": "io.debezium.converters.BinaryDataConverter"},
+        {},
+        ("", ""),
+    ),
+    ("size-above-connect", {}, {"producer.max.request.size": "262144"}, ("", "")),
+    ("secret-in-clear", {"database.password": "hunter2"}, {}, ("", "")),
+    ("secret-provider", {"database.password": "${vault:/run/secrets:cdc_password}"}, {}, ("", "")),
+    ("secret-path", {"database.password": "${dir:/etc:cdc_password}"}, {}, ("", "")),
+    ("secret-any-path", {}, {"config.providers.dir.param.allowed.paths": None}, ("", "")),
+    ("exactly-once-worker", {"exactly.once.support": "required"}, {}, ("", "")),
+    ("exactly-once-boundary", {"transaction.boundary": "connector"}, {}, ("", "")),
+    ("override-refused", {"producer.override.linger.ms": "5"}, {}, ("", "")),
+    ("slot-name-default", {"slot.name": None}, {}, ("", "")),
+    ("publication-autocreate", {"publication.autocreate.mode": None}, {}, ("", "")),
+    ("publication-autocreate", {"publication.autocreate.mode": "filtered"}, {}, ("", "")),
+    ("plugin-name", {"plugin.name": None}, {}, ("", "")),
+    ("snapshot-mode", {"snapshot.mode": None}, {}, ("", "")),
+    ("snapshot-mode", {"snapshot.mode": "when_needed"}, {}, ("", "")),
+    ("slot-drop-on-stop", {"slot.drop.on.stop": "true"}, {}, ("", "")),
+    ("offset-mismatch", {"offset.mismatch.strategy": "trust_slot"}, {}, ("", "")),
+    ("lsn-flush", {"lsn.flush.mode": "connector_and_driver"}, {}, ("", "")),
+    ("lsn-flush", {"flush.lsn.source": "false"}, {}, ("", "")),
+    ("failure-skipped", {"event.processing.failure.handling.mode": "skip"}, {}, ("", "")),
+    ("errors-tolerated", {"errors.tolerance": "all"}, {}, ("", "")),
+    ("inserts-skipped", {"skipped.operations": "c, t"}, {}, ("", "")),
+    ("outbox-update-ignored", {f"{R}table.op.invalid.behavior": None}, {}, ("", "")),
+    ("payload-expanded", {f"{R}table.expand.json.payload": "true"}, {}, ("", "")),
+    ("empty-payload-tombstone", {f"{R}route.tombstone.on.empty.payload": "true"}, {}, ("", "")),
+    ("tombstones", {"tombstones.on.delete": None}, {}, ("", "")),
+    ("extended-headers", {"extended.headers.enabled": None}, {}, ("", "")),
+]
+
+
+@pytest.mark.parametrize(("rule", "changes", "of_worker", "in_sql"), CASES)
+def test_a_rule_finds_its_defect_and_nothing_else(
+    rule: str, changes: Changes, of_worker: Changes, in_sql: tuple[str, str]
+) -> None:
+    """One change to our own files makes exactly the finding of its rule, at its line and with a fix."""
+    assert in_sql[0] in OUTBOX_SQL
+    sql = OUTBOX_SQL.replace(*in_sql)
+    found = lint([connector(changes), worker(of_worker), *topics("1048588")], [sql])
+    assert ids(found) == [rule]
+    assert found[0].fix
+    assert found[0].message
+
+
+def test_a_topic_smaller_than_the_payload_is_found() -> None:
+    """Of the topics, only those that events go to must take what the database lets in."""
+    found = lint([connector({}), worker({}), *topics("1000")], [OUTBOX_SQL])
+    assert ids(found) == ["size-above-topic"]
+    assert "fulfillment.events" in found[0].message
+
+
+def test_a_topic_without_a_size_takes_what_its_broker_takes() -> None:
+    """Where the topic says nothing, the broker's limit counts."""
+    broker = Block("t", 1, "broker", settings={"message.max.bytes": Setting("1000", 1)})
+    topic = Block("t", 1, "topic", name="fulfillment.events")
+    assert ids(lint([connector({}), worker({}), broker, topic], [OUTBOX_SQL])) == [
+        "size-above-topic"
+    ]
+    assert lint([connector({}), worker({}), topic], [OUTBOX_SQL]) == []
+
+
+def test_publication_and_tables_that_are_left_out_are_found() -> None:
+    """Without a publication's name the default is judged, and without a table list the whole database is."""
+    found = lint(
+        [connector({"publication.name": None, "table.include.list": None}), worker({})],
+        [OUTBOX_SQL],
+    )
+    assert ids(found) == ["outbox-table-unknown", "publication-name-default", "table-include-list"]
+
+
+def test_a_shared_slot_is_found() -> None:
+    """Two connectors of one server with the same slot: only one of them can run."""
+    other = connector({"topic.prefix": "other"}, "other.json")
+    found = lint([connector({}), other, worker({})], [OUTBOX_SQL])
+    assert ids(found) == ["slot-shared", "slot-shared"]
+    moved = connector({"database.hostname": "elsewhere"}, "other.json")
+    assert lint([connector({}), moved, worker({})], [OUTBOX_SQL]) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "standbys", "failover", "rule"),
+    [
+        (16, True, "true", "failover-unsupported"),
+        (17, True, "false", "failover-off"),
+        (17, True, "true", ""),
+        (17, False, "false", ""),
+        (16, True, "false", ""),
+    ],
+)
+def test_failover_is_asked_for_where_the_server_has_it(
+    version: int, standbys: bool, failover: str, rule: str
+) -> None:
+    """A standby needs slot.failover from version 17 on, and before that there is none."""
+    around = Surroundings(worker=worker({}), server_version=version, standbys=standbys)
+    found = judge(Outbox(connector({"slot.failover": failover}), around))
+    assert [one for one in ids(found) if one != "outbox-table-unknown"] == ([rule] if rule else [])
+
+
+def test_a_heartbeat_table_without_replica_identity_is_found() -> None:
+    """An UPDATE of a published table without replica identity is refused by the server, and only a log tells."""
+    around = Surroundings(
+        tables={"public.heartbeat": Table("public.heartbeat", updatable=False)}, worker=worker({})
+    )
+    assert "replica-identity" in ids(judge(Outbox(connector({}), around)))
+
+
+def test_what_comes_from_elsewhere_is_not_judged() -> None:
+    """A value that a provider gives is neither right nor wrong, and a worker that is not there is no default."""
+    assert "snapshot-mode" not in ids(
+        lint([connector({"snapshot.mode": "${env:MODE}"})], [OUTBOX_SQL])
+    )
+    assert ids(lint([connector({})], [OUTBOX_SQL])) == ["value-converter-unknown"]
+
+
+def test_other_connectors_are_left_alone() -> None:
+    """A connector without an event router is none of ours."""
+    other = read_json(
+        "other.json", json.dumps({"connector.class": "org.example.FileSource", "file": "x"})
+    )[0]
+    assert not is_outbox(Outbox(other, Surroundings()))
+    assert lint([other], []) == []
+
+
+def test_grants_are_read_from_migrations() -> None:
+    """Privileges, columns and roles as they are written; a placeholder is nobody that we know."""
+    sql = """
+        grant select, insert on table outbox, other to app, "x";  -- grant delete on outbox to app
+        GRANT update (a, b) ON t TO app; grant all on t to admin; grant select on t to {writer};
+        op.execute("grant connect on database d to cdc")
+    """
+    found = [tuple(grant) for grant in grants([sql])]
+    assert found[:4] == [
+        ("select", "", "outbox", "app"), ("select", "", "other", "app"),
+        ("insert", "", "outbox", "app"), ("insert", "", "other", "app"),
+    ]  # fmt: skip
+    assert found[4:6] == [("update", "a", "t", "app"), ("update", "b", "t", "app")]
+    assert [one[0] for one in found if one[3] == "admin"] == [
+        "select",
+        "insert",
+        "update",
+        "delete",
+    ]
+    assert found[-1] == ("connect", "", "database d", "cdc")
+    assert {one[3] for one in found} == {"app", "admin", "cdc"}
+
+
+def test_what_is_created_in_two_ways_is_not_judged() -> None:
+    """A table or a publication that two migrations make differently is neither of the two."""
+    other = "create table outbox (id uuid); create publication outbox for table outbox;"
+    assert tables([OUTBOX_SQL]).keys() == {"public.outbox", "public.heartbeat"}
+    assert tables([OUTBOX_SQL, other]).keys() == {"public.heartbeat"}
+    assert publications([OUTBOX_SQL, other]) == {}
+
+
+KEYS = sorted(
+    {
+        *OURS,
+        *PREDICATE,
+        "predicates.p.pattern",
+        "transforms",
+        "producer.override.max.request.size",
+        "skipped.operations",
+    }
+)
+WORDS = [
+    "create table ",
+    "outbox",
+    " (",
+    ")",
+    ",",
+    "id uuid",
+    " not null",
+    " check (length(id) < ",
+    "9" * 30,
+    "alter table ",
+    "create publication p for table ",
+    "grant ",
+    "select (",
+    " on ",
+    " to ",
+    "'",
+    ";",
+    "--",
+    "\n",
+    "{x}",
+    "(?<a>",
+    "${b}",
+]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(KEYS),
+        st.one_of(st.text(max_size=20), st.sampled_from([*WORDS, *OURS.values()])),
+    ),
+    st.lists(st.sampled_from(WORDS), max_size=60).map("".join),
+)
+@settings(max_examples=60, derandomize=True, deadline=None)
+def test_no_text_makes_the_rules_fail(changed: dict[str, str], sql: str) -> None:
+    """Whatever stands in a connector or in the SQL beside it, the rules say what they find, and end."""
+    found = lint(
+        [connector({**changed}), worker({"producer.max.request.size": sql}), *topics(sql)],
+        [OUTBOX_SQL, sql],
+    )
+    assert all(finding.message and finding.fix for finding in found)
+
+
+def test_every_rule_has_a_case() -> None:
+    """No rule is without a change that triggers it; that our own files trigger none is the other half."""
+    sources = "".join(
+        file.read_text()
+        for file in (ROOT / "tools/check/src/pipeline_check/connector").glob("*.py")
+    )
+    written = (
+        set(re.findall(r'finding\(\s*"([a-z-]+)"', sources))
+        | {rule.id for rule in RULES}
+        | {"key-quoted"}
+    )
+    text = Path(__file__).read_text()
+    assert {one for one in written if text.count(f'"{one}"') < 1 + (one == "key-quoted")} == set()
+    assert len(written) > 40
+
+
+def test_the_audit_asks_the_rules(tmp_path: Path) -> None:
+    """`pipeline check` holds a connector in a folder against the SQL beside it."""
+    (tmp_path / "connector.json").write_text(
+        json.dumps(OURS | {"slot.drop.on.stop": "true", "snapshot.mode": "initial"})
+    )
+    (tmp_path / "tables.sql").write_text("create table outbox (id uuid);")
+    found = audit(look(files([tmp_path]), []), {}).findings
+    wanted = {"snapshot-mode", "slot-drop-on-stop", "router-column-missing"}
+    assert wanted <= {one.id for one in found if one.file == str(tmp_path / "connector.json")}

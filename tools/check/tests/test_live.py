@@ -1,0 +1,212 @@
+"""What the live check says of servers, clusters and brokers that no test starts: older, larger or badly kept ones."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import psycopg
+import pytest
+
+from pipeline_check.connector.outbox import POSTGRES
+from pipeline_check.connector.surroundings import Surroundings
+from pipeline_check.finding import Finding
+from pipeline_check.live import broker, cluster, connectors, login, slots, topics
+from pipeline_check.live.broker import Broker, Topic
+from pipeline_check.live.cluster import Cluster
+from pipeline_check.live.command import look
+from pipeline_check.live.database import Database
+
+GOOD = {
+    "wal_level": "logical",
+    "max_slot_wal_keep_size": "4096",
+    "fsync": "on",
+    "max_replication_slots": "10",
+}
+SLOT = {
+    "slot_name": "s",
+    "database": "d",
+    "plugin": "pgoutput",
+    "active": True,
+    "wal_status": "reserved",
+    "kept": 0,
+}
+
+
+@dataclass
+class Lines:
+    """A session that gives these lines of pg_hba."""
+
+    lines: Sequence[tuple[Any, ...]]
+
+    def execute(self, _query: str) -> "Lines":
+        """The query is the real one's; the integration test runs it."""
+        return self
+
+    def fetchall(self) -> Sequence[tuple[Any, ...]]:
+        """All of them."""
+        return self.lines
+
+
+def database(
+    settings: dict[str, str], found: list[dict[str, Any]], lines: Sequence[tuple[Any, ...]] = ()
+) -> Database:
+    """A database that says so."""
+    session = cast("psycopg.Connection[Any]", Lines(lines))
+    return Database(
+        "d",
+        "app",
+        session,
+        Surroundings(),
+        GOOD | settings,
+        [SLOT | {"temporary": False} | f for f in found],
+    )
+
+
+def ids(findings: Sequence[Finding]) -> list[str]:
+    """What was found, without what could not be looked at."""
+    return [one.id for one in findings if one.id != "not-looked-at"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "count", "rule"),
+    [
+        ({}, 1, []),
+        ({"wal_level": "replica"}, 1, ["postgres-wal-level"]),
+        ({"max_slot_wal_keep_size": "-1"}, 1, ["postgres-max-slot-wal-keep-size"]),
+        ({"full_page_writes": "off"}, 1, ["postgres-full-page-writes"]),
+        ({"max_replication_slots": "2"}, 2, ["postgres-max-replication-slots"]),
+        ({"max_wal_senders": "2"}, 2, ["postgres-max-wal-senders"]),
+        ({"max_wal_senders": "3"}, 2, []),
+    ],
+)
+def test_a_setting_of_the_server_is_found(
+    settings: dict[str, str], count: int, rule: list[str]
+) -> None:
+    """Each with the statement that sets it; and where there is just room enough, nothing."""
+    found = list(slots.settings(database(settings, [{}] * count)))
+    assert ids(found) == rule
+    assert all(one.fix.startswith("alter system set ") for one in found)
+
+
+@pytest.mark.parametrize(
+    ("slot", "rule"),
+    [
+        ({}, []),
+        ({"slot_name": "other"}, ["slot-missing"]),
+        ({"database": "another"}, ["slot-of-another"]),
+        ({"plugin": "wal2json"}, ["slot-of-another"]),
+        ({"active": False}, ["slot-inactive"]),
+        ({"wal_status": "lost", "active": False}, ["slot-lost"]),
+        ({"wal_status": "extended", "invalidation_reason": "idle_timeout"}, ["slot-lost"]),
+        ({"kept": 3 * 1024**3}, ["slot-lagging"]),
+        ({"kept": 2 * 1024**3}, []),
+    ],
+)
+def test_the_state_of_a_slot_is_found(slot: dict[str, Any], rule: list[str]) -> None:
+    """Missing, another's, unread, lost or close to it: each has a name of its own."""
+    assert ids(list(slots.slot(database({}, [slot]), "s", "outbox"))) == rule
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ((3, "host", ["all"], ["all"], "scram-sha-256"), []),
+        ((3, "host", ["all"], ["all"], "trust"), ["hba-trust"]),
+        ((3, "host", ["replication"], ["all"], "scram-sha-256"), ["hba-replication"]),
+        ((3, "host", ["replication"], ["cdc"], "scram-sha-256"), ["hba-replication"]),
+        ((3, "host", ["replication"], ["standby"], "scram-sha-256"), []),
+    ],
+)
+def test_a_line_of_pg_hba_is_judged(line: tuple[Any, ...], rule: list[str]) -> None:
+    """Trust hides a broken secret, and a replication line gives the whole server to the connector's role."""
+    found = list(login.logins(database({}, [], [line]), "cdc"))
+    assert ids(found) == rule
+    assert all("line 3" in one.fix for one in found)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "open_to_all", "rule"),
+    [
+        ({POSTGRES: "3.7.0.Final"}, False, []),
+        ({POSTGRES: "4.0.0.Final"}, False, []),
+        ({POSTGRES: "3.6.3.Final"}, False, ["debezium-loses-rows"]),
+        ({POSTGRES: "3.7.0.Final"}, True, ["connect-overrides-open"]),
+        ({"org.example.Other": "1"}, False, ["plugin-missing"]),
+    ],
+)
+def test_the_workers_are_judged(
+    plugins: dict[str, str], open_to_all: bool, rule: list[str]
+) -> None:
+    """The plugin is there, is new enough, and connectors do not decide how they produce."""
+    assert ids(list(cluster.workers(Cluster(plugins, lets_override=open_to_all)))) == rule
+
+
+def test_a_state_without_a_task_is_found() -> None:
+    """A connector that runs without any task publishes nothing, whatever its own state says."""
+    states = {"o": {"connector": {"state": "RUNNING"}, "tasks": []}}
+    assert ids(list(connectors.running(Cluster(states=states), "o"))) == ["connector-failed"]
+
+
+def test_the_last_cause_of_a_failure_is_told() -> None:
+    """Of a Java trace, the line that says what to mend."""
+    trace = "Exception: outer\n\tat a.b\nCaused by: java.X: middle\n\tat c\nCaused by: the real one\n\t... 3 more"
+    states = {
+        "o": {"connector": {"state": "RUNNING"}, "tasks": [{"state": "FAILED", "trace": trace}]}
+    }
+    assert (
+        next(connectors.running(Cluster(states=states), "o")).message == "o is FAILED: the real one"
+    )
+
+
+def test_an_offset_that_the_slot_no_longer_has_is_not_restarted() -> None:
+    """A restart would fail for ever: the stored offset has to go, and somebody has to reconcile."""
+    trace = "Caused by: io.debezium.DebeziumException: It is at 0/1, but this is no longer available on the server."
+    states = {
+        "o": {"connector": {"state": "RUNNING"}, "tasks": [{"state": "FAILED", "trace": trace}]}
+    }
+    found = next(connectors.running(Cluster(states=states), "o"))
+    assert (found.id, found.fix.count("curl "), "reconcile" in found.message) == (
+        "connector-offset-gone",
+        3,
+        True,
+    )
+
+
+def test_without_the_clients_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check itself is installed without them; looking at what runs takes the extra, and a sentence says so."""
+    monkeypatch.delitem(sys.modules, "pipeline_check.live.looking", raising=False)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    found = look({})
+    assert [(one.id, one.fix) for one in found] == [
+        ("cannot-look", "pip install 'outbox-pipeline[service]'")
+    ]
+    assert "psycopg is not installed" in found[0].message
+
+
+THREE = Topic("t", 3, {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"})
+
+
+@pytest.mark.parametrize(
+    ("topic", "brokers", "rule"),
+    [
+        (THREE, 3, []),
+        (replace(THREE, replicas=1, settings={}), 3, ["topic-one-replica"]),
+        (replace(THREE, replicas=1, settings={}), 1, []),
+        (replace(THREE, settings={"min.insync.replicas": "1"}), 3, ["topic-acks-of-one"]),
+        (replace(THREE, settings={"min.insync.replicas": "4"}), 3, ["topic-insync-blocks"]),
+        (replace(THREE, settings={"min.insync.replicas": "2", "unclean.leader.election.enable": "true"}), 3,
+         ["topic-unclean-election"]),
+    ],
+)  # fmt: skip
+def test_a_topic_of_a_larger_cluster_is_judged(topic: Topic, brokers: int, rule: list[str]) -> None:
+    """What was acknowledged outlives one broker, where there is more than one."""
+    assert ids(list(topics.topic(topic, brokers))) == rule
+
+
+def test_a_broker_that_makes_topics_is_found() -> None:
+    """A misspelt topic is made there, and events go to it."""
+    assert ids(list(broker.cluster(Broker(3, {"auto.create.topics.enable": "true"})))) == [
+        "broker-creates-topics"
+    ]
+    assert ids(list(broker.cluster(Broker(3, {"auto.create.topics.enable": "false"})))) == []
