@@ -6,8 +6,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from contract.order import VALUE_LIMIT
-from contract.strict_json import DECODER, describe
+from service.order import DECODER, VALUE_LIMIT, describe
 from service.record import DeadLetter, Record
 
 

@@ -1,14 +1,17 @@
-"""`pipeline check` as people and programs meet it: its shape, its exit codes, and what it is told to overlook."""
+"""The command as people and programs meet it: its shape, its exit codes, and what it overlooks."""
 
 import json
+import sys
+import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from ops.cli import app, spelled_out, told
-from pipeline_check.clients.client import UnknownVersionError, versions
-from pipeline_check.walk import NothingThereError, files
+from pipeline_check import command
+from pipeline_check.command import app
+from pipeline_check.live.command import EXTRA
 
 SWITCH = "enable.idempotence=false\nacks=all\n"
 OFF = f"bootstrap.servers=kafka:9092\n{SWITCH}"
@@ -24,10 +27,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def check(*arguments: str) -> tuple[int, str]:
-    """The exit code and what was printed."""
-    done = RUNNER.invoke(app, ["check", *arguments])
+    """Return the exit code and what was printed."""
+    done = RUNNER.invoke(app, list(arguments))
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout
+
+
+def refusal(*arguments: str) -> str:
+    """Return the one sentence on standard error that comes with exit code 2."""
+    done = RUNNER.invoke(app, list(arguments))
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    return done.stderr
 
 
 def test_json_has_the_promised_shape(folder: Path) -> None:
@@ -100,10 +112,10 @@ def test_the_table_tells_verdict_reason_and_fix(folder: Path) -> None:
 
 
 def test_a_path_that_is_not_there_could_not_be_looked_at(folder: Path) -> None:
-    """Exit 2 in the end: nothing was looked at, and that is not the same as nothing found."""
-    with pytest.raises(NothingThereError, match="nowhere is not there") as failure:
-        list(files([folder / "nowhere"]))
-    assert "name files or folders" in told(failure.value)
+    """A missing path ends in one sentence and exit 2: that is not the same as nothing found."""
+    said = refusal(str(folder / "nowhere"))
+    assert "nowhere is not there" in said
+    assert "name files or folders" in said
 
 
 def test_an_ignore_needs_a_reason(folder: Path) -> None:
@@ -144,9 +156,14 @@ def test_the_version_of_a_client_decides(folder: Path) -> None:
     assert verdict("--client-version", "java=2.8.2") == "not_idempotent"
     assert verdict("--client-version", "java=3.1.0") == "not_idempotent"
     assert verdict("--client-version", "java=3.1.1") == "idempotent"
-    with pytest.raises(UnknownVersionError, match=r"sarama=1\.0: say CLIENT=VERSION") as failure:
-        versions(["sarama=1.0"])
-    assert "clients: aiokafka" in told(failure.value)
+
+
+@pytest.mark.parametrize("text", ["sarama=1.0", "java=three", "java"])
+def test_a_version_that_cannot_be_judged_is_refused(folder: Path, text: str) -> None:
+    """An unknown client, a version without numbers: one sentence with the way out, and exit 2."""
+    said = refusal("--client-version", text)
+    assert f"{text}: say CLIENT=VERSION, such as java=3.1.0" in said
+    assert "clients: aiokafka" in said
 
 
 def test_folders_that_tools_make_are_not_entered(folder: Path) -> None:
@@ -173,24 +190,39 @@ def test_a_budget_that_does_not_hold_is_a_finding(folder: Path) -> None:
     assert [each["id"] for each in json.loads(check("--json")[1])["findings"]] == ["cannot-read"]
 
 
-def test_a_package_that_is_not_installed_is_named() -> None:
-    """Installed alone, the parts that need more say what they need; a module of ours that is missing is a defect."""
-    assert "needs psycopg" in told(ModuleNotFoundError(name="psycopg"))
-    assert told(ModuleNotFoundError(name="ops.gone")) == ""
+def test_a_package_that_is_not_installed_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the clients, --live says in one sentence what to install, and the exit code is 2."""
+    monkeypatch.delitem(sys.modules, "pipeline_check.live.looking", raising=False)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    code, printed = check("--live", "--json")
+    findings = json.loads(printed)["findings"]
+    assert code == 2
+    assert [(each["id"], each["fix"]) for each in findings] == [("cannot-look", EXTRA)]
+    assert "psycopg is not installed" in findings[0]["message"]
 
 
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        (["check", "--prove"], ["check", "--prove", "python"]),
-        (["check", "--prove", "java"], ["check", "--prove", "java"]),
-        (
-            ["check", "--prove", "--messages", "9"],
-            ["check", "--prove", "python", "--messages", "9"],
-        ),
-        (["check", "app.py"], ["check", "app.py"]),
-    ],
-)
-def test_prove_alone_means_the_python_client(words: list[str], meant: list[str]) -> None:
-    """The client is optional; nothing else of what was typed changes."""
-    assert spelled_out(words) == meant
+def test_the_packages_that_it_names_are_those_of_the_extra() -> None:
+    """What a user is told to install is what the extra `live` installs."""
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())[
+        "project"
+    ]
+    packages = project["optional-dependencies"]["live"]
+    assert " ".join(f"'{package}'" for package in packages) in EXTRA
+
+
+def test_the_help_explains_itself() -> None:
+    """Someone who has nothing but --help finds the options and what the exit codes mean."""
+    code, printed = check("--help")
+    words = " ".join(printed.split())
+    assert code == 0
+    assert "0 fine, 1 found something, 2 could not look" in words
+    for option in ("--json", "--sarif", "--fail-on", "--client-version", "--ignore-file"):
+        assert option in words
+
+
+def test_the_entry_point_is_this_command() -> None:
+    """Installed beside the pipeline, the same command is there as `pipeline check`."""
+    (found,) = entry_points(group="pipeline.commands", name="check")
+    assert found.load() is command.check

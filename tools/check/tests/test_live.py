@@ -14,7 +14,7 @@ from pipeline_check.finding import Finding
 from pipeline_check.live import broker, cluster, connectors, login, slots, topics
 from pipeline_check.live.broker import Broker, Topic
 from pipeline_check.live.cluster import Cluster
-from pipeline_check.live.command import look
+from pipeline_check.live.command import EXTRA, look
 from pipeline_check.live.database import Database
 
 GOOD = {
@@ -178,9 +178,7 @@ def test_without_the_clients_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.delitem(sys.modules, "pipeline_check.live.looking", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     found = look({})
-    assert [(one.id, one.fix) for one in found] == [
-        ("cannot-look", "pip install 'outbox-pipeline[service]'")
-    ]
+    assert [(one.id, one.fix) for one in found] == [("cannot-look", EXTRA)]
     assert "psycopg is not installed" in found[0].message
 
 

@@ -1,49 +1,61 @@
-"""`pipeline check`: the options, and which of the checks they ask for."""
+"""The command: `pipeline-check` by itself, `pipeline check` beside the pipeline."""
 
-# ruff: noqa: PLC0415 - what is not asked for is not imported: the static audit starts in a fraction of a second
+# ruff: noqa: PLC0415 - what is not asked for is not imported: the audit starts in a fraction of a second
 
 import os
 import sys
 from enum import StrEnum
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from pipeline_check.clients.client import UnknownVersionError
 from pipeline_check.ignores import FILE
-from pipeline_check.walk import NothingThereError
+from pipeline_check.walk import NothingThereError, files
 
 Form = StrEnum("Form", ["table", "json", "sarif"])
 Level = StrEnum("Level", ["error", "warning", "note", "never"])
 Paths = Annotated[
-    list[Path] | None, typer.Argument(help="Files, or folders to walk; the current one if none.")
+    list[Path] | None,
+    typer.Argument(help="Files, or folders to walk; the current folder if none is named."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Sarif = Annotated[bool, typer.Option("--sarif", help="Print SARIF, for code scanning.")]
-FailOn = Annotated[Level, typer.Option(help="Exit 1 from this severity on.")]
+FailOn = Annotated[Level, typer.Option(help="The lowest severity that makes the exit code 1.")]
 Versions = Annotated[
     list[str] | None,
     typer.Option(
         "--client-version",
         metavar="CLIENT=VERSION",
-        help="Such as java=3.1.0; again for another client.",
+        help="Judge this version of a client, such as java=3.1.0; once for each client.",
     ),
 ]
-IgnoreFile = Annotated[Path, typer.Option(help="Lines of: id, pattern of files, reason.")]
+IgnoreFile = Annotated[
+    Path,
+    typer.Option(help="The findings to ignore, one a line: rule, pattern of files, reason."),
+]
 Live = Annotated[
-    bool, typer.Option("--live", help="Ask the running Postgres, Connect and broker, too.")
+    bool,
+    typer.Option(
+        "--live",
+        help="Also ask the running Postgres, Connect and Kafka: *DATABASE_URL, CONNECT_URL and"
+        " KAFKA_BOOTSTRAP_SERVERS name them.",
+    ),
 ]
 Budget = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE|NAME=VALUE",
-        help="Print every sum of this intent: pyproject.toml; or try a number.",
+        help="Print the timeouts and retentions of this pyproject.toml as sums, and nothing else;"
+        " NAME=VALUE tries another number.",
     ),
 ]
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+
+@app.command()
 def check(  # noqa: PLR0913, PLR0917 - one for each option
     paths: Paths = None,
     as_json: Json = False,
@@ -54,13 +66,31 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     live: Live = False,
     budget: Budget = None,
 ) -> None:
-    """Say which producers are idempotent, which only look so, what is lost at the other ends, and what to write."""
+    """Say which Kafka producers are really idempotent, and which settings lose or double records.
+
+    Reads .properties, JSON, YAML, .env and Python files, and runs none of them. To ignore a
+    finding, write "check: ignore[RULE] REASON" in a comment on its line or the line above, or
+    add a line to the ignore file.
+
+    Exit codes: 0 fine, 1 found something, 2 could not look.
+    """
     if budget:
-        raise typer.Exit(part("budget.command").main(budget))
-    form = Form.json if as_json else Form.sarif if sarif else Form.table
+        from pipeline_check.budget.command import main as print_budget
+
+        raise typer.Exit(print_budget(budget))
+    form = Form.table
+    if sarif:
+        form = Form.sarif
+    if as_json:
+        form = Form.json
     try:
-        code = static(
-            paths or [Path()], form, fail_on, client_version or [], ignore_file, live=live
+        code = run(
+            paths or [Path()],
+            form,
+            fail_on,
+            client_version or [],
+            ignore_file,
+            live=live,
         )
     except (NothingThereError, UnknownVersionError) as failure:
         print(f"pipeline check: {failure}", file=sys.stderr)
@@ -68,7 +98,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     raise typer.Exit(code)
 
 
-def static(  # noqa: PLR0913 - what was asked for
+def run(  # noqa: PLR0913 - what was asked for
     paths: list[Path],
     form: Form,
     fail_on: Level,
@@ -77,28 +107,29 @@ def static(  # noqa: PLR0913 - what was asked for
     *,
     live: bool,
 ) -> int:
-    """Audit files, and what runs if that was asked for, and return the exit code."""
+    """Audit files, and what runs if that was asked for; print it and return the exit code."""
     from pipeline_check.audit import audit, look
     from pipeline_check.budget.audited import budgets
-    from pipeline_check.clients.client import versions as named
+    from pipeline_check.clients.client import versions as parse_versions
+    from pipeline_check.finding import Finding
     from pipeline_check.ignores import from_file
     from pipeline_check.output import failing, print_as
-    from pipeline_check.walk import files
 
+    judged_versions = parse_versions(versions)
     looked = look(files(paths), from_file(ignore_file))
-    running = part("live.command").look(os.environ, looked.blocks, looked.sql) if live else []
-    found = audit(looked, named(versions), [*budgets(looked.files), *running])
+    running: list[Finding] = []
+    if live:
+        from pipeline_check.live.command import look as look_at_what_runs
+
+        running = look_at_what_runs(os.environ, looked.blocks, looked.sql)
+    more = [*budgets(looked.files), *running]
+    found = audit(looked, judged_versions, more)
     print_as(form.value, found)
     if any(each.id == "cannot-look" for each in running):
         return 2
     return 1 if failing(found.every(), fail_on.value) else 0
 
 
-def part(name: str) -> Any:
-    """A part of the check that is imported when it is asked for: it may need more than the base dependencies."""
-    return import_module(f"pipeline_check.{name}")
-
-
 def main() -> None:
-    """`pipeline-check`, where the pipeline is not installed."""
-    typer.run(check)
+    """Run the command by itself, where the pipeline is not installed."""
+    app()

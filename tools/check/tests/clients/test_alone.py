@@ -1,4 +1,4 @@
-"""The audit can be installed and run by itself: it takes the base dependencies, and nothing of the other parts."""
+"""The auditor is installed and run by itself: it needs its own few dependencies and no other part."""
 
 import json
 import re
@@ -7,19 +7,21 @@ import sys
 import tomllib
 from fnmatch import fnmatch
 from importlib import metadata
+from pathlib import Path
 
-from ops.settings import ROOT
 from tests.clients.corpus import CORPUS
 
+HERE = Path(__file__).parent.parent.parent
+PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text())
 QUICK = 1.0  # seconds for the imports of the command; a fifth of that on an idle machine
 PROGRAM = f"""
 import json, sys, time
 before = set(sys.modules)
 started = time.monotonic()
-from ops.cli import app
+from pipeline_check.command import app
 took = time.monotonic() - started
 try:
-    app(["check", {str(CORPUS)!r}, "--json"])
+    app([{str(CORPUS)!r}, "--json"])
 except SystemExit as end:
     names = sorted({{name.partition(".")[0] for name in set(sys.modules) - before}})
     print(json.dumps([end.code, took, names]), file=sys.stderr)
@@ -43,28 +45,39 @@ def normal(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", re.split(r"[\s<>=!~;\[(]", requirement, maxsplit=1)[0]).lower()
 
 
-def test_the_audit_needs_only_the_base_dependencies() -> None:
-    """Whatever is imported while the whole corpus is audited is of the base dependencies, and it starts at once."""
-    base = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+def test_the_audit_needs_only_its_base_dependencies() -> None:
+    """Auditing the whole corpus imports nothing but the base dependencies, and starts at once."""
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=120
     )
     code, took, modules = json.loads(run.stderr)
     owners = metadata.packages_distributions()
     imported = {normal(owner) for module in modules for owner in owners.get(module, [])}
-    assert imported - closure(base) - {"outbox-pipeline"} == set()
+    assert imported - closure(PROJECT["project"]["dependencies"]) - {"pipeline-check"} == set()
     assert "pyyaml" in imported, "the corpus was not read"
     assert code == 1
     assert took < QUICK
 
 
+def test_nothing_of_the_pipeline_is_imported() -> None:
+    """Neither the code nor its tests import another part of the template."""
+    others = re.compile(
+        r"^\s*(?:from|import) (contract|service|connect|migrations|spark|extras|ops|lab|tools)\b",
+        re.MULTILINE,
+    )
+    sources = [
+        *(HERE / "src").rglob("*.py"),
+        *HERE.glob("tests/*.py"),
+        *HERE.glob("tests/clients/*.py"),
+    ]
+    assert len(sources) > 50
+    assert [str(file) for file in sources if others.search(file.read_text())] == []
+
+
 def test_the_lists_of_settings_are_packaged() -> None:
     """What the rules read at run time is named as package data, so an installed copy has it."""
-    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"][
-        "package-data"
-    ]["ops"]
-    lists = list((ROOT / "tools/check/src/pipeline_check/clients").glob("*.tsv"))
+    patterns = PROJECT["tool"]["setuptools"]["package-data"]["pipeline_check"]
+    lists = list((HERE / "src" / "pipeline_check" / "clients").glob("*.tsv"))
     assert lists
-    assert all(
-        any(fnmatch(f"check/clients/{file.name}", pattern) for pattern in data) for file in lists
-    )
+    for file in lists:
+        assert any(fnmatch(f"clients/{file.name}", pattern) for pattern in patterns)

@@ -1,18 +1,16 @@
 """The rules for Connect say what its Worker does: it is asked what it gives to a source connector's producer."""
 
-import subprocess
+from itertools import chain
 from pathlib import Path
 
-from ops.settings import ROOT
-from ops.stack.broker import PLACES, POM
-from ops.stack.jars import fetch_jars
 from pipeline_check.clients.connect import producer
 from pipeline_check.clients.java import NEWEST
 from tests.clients.conftest import Tell
 from tests.clients.generated import SEED, configurations
 from tests.clients.test_java import asked, disagreement_with
+from tests.jars import run_java
 
-HERE = Path(__file__).parent / "java"
+CONNECT = Path(__file__).parent / "java" / "Connect.java"
 CHOICES = {
     "worker:producer.enable.idempotence": ["true", "true", "false", "TRUE"],
     "worker:producer.acks": ["all", "1"],
@@ -36,32 +34,10 @@ GENERATED = configurations(1000, CHOICES)
 
 
 def given(several: list[dict[str, str]]) -> list[list[str]]:
-    """What the Worker gives to each producer: names and values, or a refusal."""
-
-    def maven(_name: str, command: list[str]) -> None:
-        subprocess.run(command, check=True, timeout=300)
-
-    jars = fetch_jars(maven, ROOT / ".run" / "jars", POM, PLACES)
-    lines = [
-        "\t".join(["connect", *(part for pair in settings.items() for part in pair)])
-        for settings in several
-    ]
-    command = [
-        "java",
-        "-XX:TieredStopAtLevel=1",
-        "-cp",
-        f"{jars / 'worker'}/*",
-        str(HERE / "Connect.java"),
-    ]
-    run = subprocess.run(
-        command, input="\n".join(lines), capture_output=True, text=True, timeout=300, check=False
-    )
-    assert run.returncode == 0, run.stderr[-2000:]
-    return [
-        line.split("\t")
-        for line in run.stdout.splitlines()
-        if line.startswith(("config", "refused"))
-    ]
+    """Return what the Worker gives to each producer: names and values, or a refusal."""
+    lines = ["\t".join(["connect", *chain.from_iterable(pair.items())]) for pair in several]
+    printed = run_java("connect", CONNECT, lines)
+    return [line.split("\t") for line in printed if line.startswith(("config", "refused"))]
 
 
 def test_the_rules_agree_with_the_worker(told: Tell) -> None:

@@ -1,18 +1,17 @@
 """The rules for the Java producer say what kafka-clients does, in four versions: each is asked, thousands of times."""
 
-import subprocess
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from ops.settings import ROOT
-from ops.stack.jars import fetch_jars
 from pipeline_check.clients.java import producer
 from pipeline_check.clients.outcome import Outcome
 from tests.clients.conftest import Tell
 from tests.clients.generated import SEED, configurations
+from tests.jars import run_java
 
-HERE = Path(__file__).parent / "java"
+EFFECTIVE = Path(__file__).parent / "java" / "Effective.java"
 VERSIONS = ["2.8.2", "3.1.0", "3.9.2", "4.3.1"]
 CHOICES = {
     "enable.idempotence": ["true", "true", "false", "TRUE", " true ", "yes", ""],
@@ -48,30 +47,10 @@ WHOLE = GENERATED[::15]  # these as whole producers, too: about eighty a second
 
 
 def asked(version: str, how: str, several: list[dict[str, str]]) -> list[list[str]]:
-    """What the client of this version answers, all in one JVM."""
-
-    def maven(_name: str, command: list[str]) -> None:
-        subprocess.run(command, check=True, timeout=300)
-
-    jars = fetch_jars(
-        maven, ROOT / ".run" / "jars", HERE / "pom.xml", {each: each for each in VERSIONS}
-    )
-    lines = [
-        "\t".join([how, *(part for pair in settings.items() for part in pair)])
-        for settings in several
-    ]
-    command = [
-        "java",
-        "-XX:TieredStopAtLevel=1",
-        "-cp",
-        f"{jars / version}/*",
-        str(HERE / "Effective.java"),
-    ]
-    run = subprocess.run(
-        command, input="\n".join(lines), capture_output=True, text=True, timeout=300, check=False
-    )
-    assert run.returncode == 0, run.stderr[-2000:]
-    return [line.split("\t") for line in run.stdout.splitlines()]
+    """Return what the client of this version answers, all in one JVM."""
+    lines = ["\t".join([how, *chain.from_iterable(settings.items())]) for settings in several]
+    printed = run_java(version, EFFECTIVE, lines)
+    return [line.split("\t") for line in printed]
 
 
 def disagreement(settings: dict[str, str], version: str, answer: list[str]) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import requests
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     ResourceType,
-)  # type: ignore[attr-defined]
+)
 from typer.testing import CliRunner
 
 from ops.cli import app

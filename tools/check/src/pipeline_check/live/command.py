@@ -6,7 +6,7 @@ from pipeline_check.finding import Finding
 from pipeline_check.live.unseen import cannot_look
 from pipeline_check.reading.block import Block
 
-EXTRA = "pip install 'outbox-pipeline[service]'"
+EXTRA = "pip install 'confluent-kafka>=2.16' 'psycopg[binary]>=3.3' 'requests>=2.32'"
 
 
 def look(
