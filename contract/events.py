@@ -4,16 +4,22 @@ from typing import NamedTuple
 
 
 class Event(NamedTuple):
-    """One kind of event: its type, its topic, and which outcome of a message it reports or follows."""
+    """One kind of event: it decides what became of a message, or it follows such an event."""
 
     event_type: str
     topic: str
     outcome: str | None = None  # the deciding event of a message with this outcome
     follows: str | None = None  # a further event: each message with this outcome has exactly one
 
+    @property
+    def aggregate_type(self) -> str:
+        """Return what the outbox calls the topic: Debezium puts `.events` behind it."""
+        return self.topic.removesuffix(".events")
+
 
 ACCEPTED = "fulfilled"
 REJECTED = "rejected"
+DEAD_LETTER = "dead_letter"  # of a record that is no message; the same in every copy
 
 EVENTS = (
     Event("order-fulfilled", "fulfillment.events", outcome=ACCEPTED),

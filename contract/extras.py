@@ -1,4 +1,4 @@
-"""Which extras are here, and what each adds: every room reads its own section of their manifests."""
+"""Which extras are here, and what each adds: every room reads its section of their manifests."""
 
 import tomllib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The names that more than one room uses. Settings change some of them for one machine; these are the defaults."""
+"""The names that more than one room uses; where a setting can change one, this is its default."""
 
 from uuid import UUID
 
@@ -9,8 +9,9 @@ AUDIT_TOPIC = "audit.events"
 DATABASE = "fulfillment"
 AUDIT_DATABASE = "audit"
 
-# Whose tracking this is, and the name of the consumer group. The ids of the default subscriber do not contain it.
+# Whose tracking this is, and the name of the consumer group. The ids that the default subscriber
+# derives do not contain it; those of any other subscriber do.
 SUBSCRIBER = "fulfillment"
 
-# Every derived id starts from it: never change it in a system that runs, or every id is new.
+# Every derived id starts from it. Never change it in a system that runs: every id would be new.
 NAMESPACE = UUID("6f1d1c1e-54f5-5c29-9d0b-0a6bd2c6a9a4")

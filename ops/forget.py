@@ -76,7 +76,7 @@ def statement_of(name: str) -> str:
 
 def refuse_if_young(env: Mapping[str, str], age: float) -> None:
     """A message may come again as long as its topic keeps it, and then as long as a replay takes."""
-    bootstrap, topic = env["KAFKA_BOOTSTRAP_SERVERS"], env.get("ORDER_TOPIC", TOPIC)
+    bootstrap, topic = env["KAFKA_BOOTSTRAP_SERVERS"], env.get("INPUT_TOPIC", TOPIC)
     kept, replay = retention(bootstrap, topic), longest_replay()
     if age < kept + replay:
         raise StackError(

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from ops.orders import Record
+from contract.samples import Sample
 
 TOPIC = "order.events"
 PATIENCE_SECONDS = 30  # for one record; librdkafka's own five minutes look like a hanging command
@@ -25,7 +25,7 @@ def new_run() -> str:
     return f"r{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"[:-3]
 
 
-def produce(env: Mapping[str, str], run: str, records: list[Record], rate: float = 0) -> Path:
+def produce(env: Mapping[str, str], run: str, records: list[Sample], rate: float = 0) -> Path:
     """Send them in order, at most `rate` a second if given; return the ledger."""
     ledger = Path(env["LEDGER_ROOT"]) / f"{run}.jsonl"
     producer = connect(env["KAFKA_BOOTSTRAP_SERVERS"])
@@ -75,7 +75,7 @@ Report = Callable[[KafkaError | None, Message], None]
 
 
 def send_all(
-    producer: Producer, records: list[Record], report: Callable[[Record], Report], rate: float
+    producer: Producer, records: list[Sample], report: Callable[[Sample], Report], rate: float
 ) -> None:
     """Hand every record over; where the queue is full, wait until some have been acknowledged."""
     started = time.monotonic()
@@ -94,7 +94,7 @@ def send_all(
         producer.poll(0)
 
 
-def acknowledge(record: Record, ledger: TextIO, failures: list[str]) -> Report:
+def acknowledge(record: Sample, ledger: TextIO, failures: list[str]) -> Report:
     """What to do when the broker has answered for this record."""
 
     def report(error: KafkaError | None, message: Message) -> None:
@@ -106,7 +106,7 @@ def acknowledge(record: Record, ledger: TextIO, failures: list[str]) -> Report:
     return report
 
 
-def entry(record: Record, partition: int | None, offset: int | None) -> dict[str, object]:
+def entry(record: Sample, partition: int | None, offset: int | None) -> dict[str, object]:
     """One line of the ledger."""
     return {
         "topic": TOPIC,

@@ -36,7 +36,7 @@ class OrderConsumer:
         self.revoked: set[tuple[str, int]] = set()
         self.last_poll = time.monotonic()
         self.consumer.subscribe(
-            [settings.order_topic], on_assign=self.on_assign, on_revoke=self.on_revoke
+            [settings.input_topic], on_assign=self.on_assign, on_revoke=self.on_revoke
         )
 
     def gather(self) -> list[Record]:

@@ -2,11 +2,9 @@
 
 import re
 from hashlib import sha1
-from uuid import UUID
 
-NAMESPACE = UUID(
-    "6f1d1c1e-54f5-5c29-9d0b-0a6bd2c6a9a4"
-).bytes  # never change it: every id would be new
+from contract.names import NAMESPACE
+
 VARIANT = {
     digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"
 }  # RFC 9562's two fixed bits
@@ -15,7 +13,7 @@ TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-
 
 def derive(kind: str, source: str) -> str:
     """The uuid5 of this kind and source, written out: uuid.uuid5 takes four times as long, per message."""
-    digits = sha1(NAMESPACE + f"{kind}/{source}".encode(), usedforsecurity=False).hexdigest()
+    digits = sha1(NAMESPACE.bytes + f"{kind}/{source}".encode(), usedforsecurity=False).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{VARIANT[digits[16]]}{digits[17:20]}-{digits[20:32]}"
 
 

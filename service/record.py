@@ -5,7 +5,7 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
-from service.order import VALUE_LIMIT, InvalidOrderError, Order, parse_order, total
+from contract.order import VALUE_LIMIT, InvalidOrderError, Order, parse_order, total
 
 VALUE_KEPT = (
     64 * 1024

@@ -6,6 +6,8 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings
 
+from contract.names import DATABASE, INPUT_TOPIC, SUBSCRIBER
+
 OFFSET_COMMIT_SECONDS = 60  # librdkafka's socket.timeout.ms, for one request
 TOO_SHORT = """MAX_POLL_INTERVAL_MS={max_poll_interval_ms} is less than twice the slowest batch, {least:.0f}:
 BATCH_WINDOW_MS={batch_window_ms} + 6 x DATABASE_TIMEOUT_SECONDS={database_timeout_seconds:g} + 2 x
@@ -15,20 +17,18 @@ AUDIT_TIMEOUT_SECONDS={audit_timeout_seconds:g} + 60 s to commit offsets. Raise 
 class Settings(BaseSettings):
     """Read from the environment; the names are these in upper case."""
 
-    database_url: str = "postgresql://app@127.0.0.1:5432/fulfillment"
+    database_url: str = f"postgresql://app@127.0.0.1:5432/{DATABASE}"
     database_password_file: Path = Path("/run/secrets/app_password")
     database_timeout_seconds: float = 5  # a batch takes 20 ms; a stop must be through within 10 s
 
     kafka_bootstrap_servers: str = "127.0.0.1:9092"
-    order_topic: str = "order.events"
-    group_id: str = "fulfillment"
+    input_topic: str = INPUT_TOPIC
+    group_id: str = SUBSCRIBER
     session_timeout_ms: int = 10_000  # a killed worker's partitions move after this long
     max_poll_interval_ms: int = 300_000  # twice the slowest batch, or more: see worst_batch_seconds
     prefetch_kib: int = 4096  # for each partition; bounds memory when records are large
 
-    subscriber: str = (
-        "fulfillment"  # whose tracking this is: another subscriber handles each message too
-    )
+    subscriber: str = SUBSCRIBER  # whose tracking this is: another one handles each message too
     dedup_store: str = "tracking"  # or another file of service/dedup
     batch_records: Annotated[int, Field(ge=1, le=1000)] = 500  # one transaction, one POST
     batch_bytes: int = 8 * 1024 * 1024  # so that a batch of large records does not fill the memory

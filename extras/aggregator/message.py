@@ -6,7 +6,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from service.order import DECODER, VALUE_LIMIT, describe
+from contract.order import VALUE_LIMIT
+from contract.strict_json import DECODER, describe
 from service.record import DeadLetter, Record
 
 

@@ -22,7 +22,7 @@ class Settings(BaseSettings):
     def service(self) -> ServiceSettings:
         """Database, consumer and health as the service has them, under this topic, group and port."""
         return ServiceSettings(
-            order_topic=self.batch_topic,
+            input_topic=self.batch_topic,
             group_id=self.aggregator_group_id,
             subscriber=self.aggregator_group_id,
             service_host=self.aggregator_host,

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from contract.strict_json import Id, describe
 from service.ids import derive
-from service.order import Id, describe
 
 Answer = tuple[int, dict[str, Any]]  # status and document
 

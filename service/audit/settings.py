@@ -4,11 +4,13 @@ from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
+from contract.names import AUDIT_DATABASE
+
 
 class Settings(BaseSettings):
     """Read from the environment; the names are these in upper case."""
 
-    audit_database_url: str = "postgresql://audit@127.0.0.1:5432/audit"
+    audit_database_url: str = f"postgresql://audit@127.0.0.1:5432/{AUDIT_DATABASE}"
     audit_database_password_file: Path = Path("/run/secrets/audit_password")
     audit_database_timeout_seconds: float = 4  # below the service's own patience with one request
     audit_lock_timeout_ms: int = 2000  # so long a second request waits for the answer of the first

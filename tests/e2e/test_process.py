@@ -98,7 +98,7 @@ def test_offsets_that_are_gone_stop_the_service(spoiled: Stack) -> None:
         consumer.commit(offsets=[TopicPartition(topic, n, 0) for n in range(3)], asynchronous=False)
     for deleted in admin.delete_records([TopicPartition(topic, n, 5) for n in range(3)]).values():
         deleted.result()
-    env = spoiled.env() | {"ORDER_TOPIC": topic, "GROUP_ID": group, "SERVICE_PORT": "0"}
+    env = spoiled.env() | {"INPUT_TOPIC": topic, "GROUP_ID": group, "SERVICE_PORT": "0"}
     ended = subprocess.run(
         [sys.executable, "-m", "service"],
         env=env,

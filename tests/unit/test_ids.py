@@ -1,11 +1,12 @@
 """Derived ids and traces."""
 
-from uuid import UUID, uuid5
+from uuid import uuid5
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.ids import NAMESPACE, derive, traceparent
+from contract.names import NAMESPACE
+from service.ids import derive, traceparent
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -13,11 +14,11 @@ TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_derived_id_is_the_uuid5(source: str) -> None:
     """The id that is written out by hand is the standard's uuid5 for every source."""
-    assert derive("event", source) == str(uuid5(UUID(bytes=NAMESPACE), f"event/{source}"))
+    assert derive("event", source) == str(uuid5(NAMESPACE, f"event/{source}"))
 
 
 def test_a_trace_is_passed_on_and_never_missing() -> None:
-    """A good traceparent is kept; a missing or broken one is replaced by one derived from the event."""
+    """A good traceparent is kept; a missing or broken one is derived from the event."""
     event_id = derive("event", "m-1")
     assert traceparent(TRACE, event_id) == TRACE
     assert traceparent(None, event_id) == traceparent("00-zz", event_id)

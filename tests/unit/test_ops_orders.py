@@ -5,23 +5,24 @@ from collections import Counter
 
 import pytest
 
-from ops.orders import SPOILED, Record, make_records
+from contract.order import InvalidOrderError
+from contract.samples import INVALID, Sample, invalid
+from ops.orders import make_records
 from ops.produce import entry
-from service.order import InvalidOrderError
 from service.record import Headers, understand
 from service.record import Record as Received
 
 RECORDS = make_records(seed=1, run="r20261121-100000-000", count=2000)
 
 
-def received(record: Record) -> Received:
+def received(record: Sample) -> Received:
     """The record as the service gets it."""
     headers: Headers = [*record.headers()]
     return Received("order.events", 0, 0, record.order_id.encode(), record.value, headers)
 
 
 def test_the_same_seed_gives_the_same_records() -> None:
-    """What was seen once can be produced again; another seed gives other orders, another run other ids."""
+    """The same seed gives the same orders; another seed gives others, another run other ids."""
     assert make_records(3, "r1", 200) == make_records(3, "r1", 200)
     assert make_records(4, "r1", 200) != make_records(3, "r1", 200)
     ids = {record.message_id for record in make_records(3, "r1", 200)} - {None}
@@ -49,7 +50,7 @@ def test_what_refers_to_an_order_comes_after_it_on_its_key() -> None:
 
 
 def test_each_kind_repeats_or_changes_just_what_its_name_says() -> None:
-    """A redelivery is the same message and bytes; a conflict the same id alone; a second neither."""
+    """A redelivery has the same id and bytes, a conflict the same id alone, a second neither."""
     first = {record.order_id: record for record in RECORDS if record.kind == "order"}
     for record in RECORDS:
         original = first[record.order_id]
@@ -67,10 +68,10 @@ def test_good_records_are_understood_and_each_spoiled_one_is_not() -> None:
         "second",
     }
     good = RECORDS[0]
-    assert [name for name, spoil in SPOILED.items() if understood(spoil(good))] == []
+    assert [name for name in INVALID if understood(invalid(good, name))] == []
 
 
-def understood(record: Record) -> bool:
+def understood(record: Sample) -> bool:
     """Whether the service takes it for a message."""
     try:
         understand(received(record))
@@ -81,7 +82,7 @@ def understood(record: Record) -> bool:
 
 def test_an_entry_of_the_ledger_is_json_with_every_field_of_it() -> None:
     """Reconcile reads these names; a tombstone has no hash."""
-    tombstone = SPOILED["a tombstone"](RECORDS[0])
+    tombstone = invalid(RECORDS[0], "a tombstone")
     found = json.loads(json.dumps(entry(tombstone, 2, 41)))
     assert found["value_sha256"] is None
     assert (found["partition"], found["offset"], found["topic"]) == (2, 41, "order.events")

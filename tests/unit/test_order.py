@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contract.order import ORDER, InvalidOrderError, parse_order, total
+from contract.samples import GOOD, GOOD_TOTAL
+from contract.strict_json import DECODER
 from service.ids import derive, traceparent
-from service.order import DECODER, ORDER, InvalidOrderError, parse_order, total
 from service.record import TooLargeError, understand
-from tests.builders import LINES, order, record, value
+from tests.builders import order, record, value
+
+LINES = GOOD["lines"]
 
 
 def line(**changes: Any) -> list[dict[str, Any]]:
@@ -22,7 +26,7 @@ def test_a_good_order_is_understood() -> None:
     """An order that keeps the contract is parsed, and its total is exact."""
     parsed = parse_order(value())
     assert parsed == order()
-    assert total(parsed) == "47.70"
+    assert total(parsed) == GOOD_TOTAL
 
 
 def test_an_unknown_field_is_ignored() -> None:

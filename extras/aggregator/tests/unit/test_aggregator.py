@@ -227,13 +227,13 @@ def test_its_group_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """What names the service's group, topic and port in the environment is not the aggregator's."""
     for name, value in {
         "GROUP_ID": "g",
-        "ORDER_TOPIC": "t",
+        "INPUT_TOPIC": "t",
         "SUBSCRIBER": "s",
         "SERVICE_PORT": "1",
     }.items():
         monkeypatch.setenv(name, value)
     service = Settings().service()
-    own = (service.group_id, service.subscriber, service.order_topic, service.service_port)
+    own = (service.group_id, service.subscriber, service.input_topic, service.service_port)
     assert own == ("aggregator", "aggregator", "batch.events", 8082)
 
 

@@ -31,7 +31,7 @@ def test_a_worker_killed_with_open_claims_loses_and_doubles_nothing(
         [Sent(message_id, message_id, value(message_id)) for message_id in [*ids, *ids[::3]]], topic
     )
     apply_tables(spoiled, "dynamodb")
-    own = SETTINGS | {"ORDER_TOPIC": topic, "GROUP_ID": topic, "SUBSCRIBER": topic}
+    own = SETTINGS | {"INPUT_TOPIC": topic, "GROUP_ID": topic, "SUBSCRIBER": topic}
     try:
         spoiled.start("service-2", [sys.executable, "-m", "tests.e2e.crash", step, "2"], own)
         until(

@@ -108,7 +108,7 @@ def test_the_service_lets_each_number_pass_once(spoiled: Stack, sent: DataSet) -
     apply_tables(spoiled, "watermark")
     own = {
         "DEDUP_STORE": "watermark",
-        "ORDER_TOPIC": sent.topic,
+        "INPUT_TOPIC": sent.topic,
         "GROUP_ID": sent.topic,
         "SUBSCRIBER": sent.topic,
     }

@@ -31,7 +31,7 @@ def handle(settings: Settings, count: int, http: requests.Session | None = None)
     with Consumer(
         given | {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
     ) as consumer:
-        consumer.subscribe([settings.order_topic])
+        consumer.subscribe([settings.input_topic])
         while count > 0:
             if (found := consumer.poll(0.2)) and not found.error():
                 started = started or time.perf_counter()

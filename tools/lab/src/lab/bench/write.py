@@ -28,7 +28,7 @@ COUNT = "select count(*) from tracking join fulfillment using (message_id) join 
 
 def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
     """Rates of the three arms, and how ours stands to the other two."""
-    env = stack.env() | {"ORDER_TOPIC": "bench"}
+    env = stack.env() | {"INPUT_TOPIC": "bench"}
     admin = AdminClient({"bootstrap.servers": env["KAFKA_BOOTSTRAP_SERVERS"]})
     admin.create_topics([NewTopic("bench", 3, 1)])["bench"].result(30)
     send(connect(env["KAFKA_BOOTSTRAP_SERVERS"]), "bench", range(FIRST, FIRST + orders))

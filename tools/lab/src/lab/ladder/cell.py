@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Producer
 
+from contract.samples import Sample, make_order
 from lab.bench.place import administer
 from lab.ladder.count import Hop, hops, last_moment
 from lab.ladder.crew import Crew
@@ -18,7 +19,6 @@ from lab.ladder.topics import handled
 from lab.prove.proxy import Proxy
 from lab.prove.tally import Tally
 from ops.fault_proxy import Front, forward
-from ops.orders import Record, make_order
 from ops.produce import TOPIC
 from ops.settings import HOST
 from ops.stack.stack import Stack
@@ -64,7 +64,7 @@ def measure(stack: Stack, proxy: Proxy, step: int, fault: str, count: int, seed:
     )
 
 
-def produce(proxy: Proxy, orders: Sequence[Record], *, idempotent: bool) -> None:
+def produce(proxy: Proxy, orders: Sequence[Sample], *, idempotent: bool) -> None:
     """One at a time, so that a lost answer is one order's."""
     named = {
         "bootstrap.servers": f"{HOST}:{proxy.port}",
