@@ -44,11 +44,11 @@ def test_up_returns_when_everything_is_ready(project: Project) -> None:
 
 
 def test_the_demo_prints_its_table_and_its_verdict(project: Project) -> None:
-    """`docker compose run --rm demo` ends as the README says: every hop, the verdict last, exit code 0."""
+    """`docker compose run --rm demo` ends as the docs say: every hop, the verdict, exit code 0."""
     done = project.run("run", "--rm", "-T", "demo")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == GOOD
-    assert hops(done.stdout) == hops((ROOT / "README.md").read_text())
+    assert hops(done.stdout) == hops((ROOT / "docs" / "operate.md").read_text())
 
 
 def hops(text: str) -> list[str]:
