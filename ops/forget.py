@@ -15,7 +15,7 @@ from ops.age import format_age, parse_age
 from ops.produce import TOPIC
 from ops.settings import ROOT
 from ops.stack.supervisor import StackError
-from service.database import connect_to, sorted_errors
+from service.database import classify_errors, connect_to
 from service.dedup import load_store
 from service.outage import OutageError
 
@@ -109,7 +109,7 @@ def retention(bootstrap: str, topic: str) -> float:
 
 def the_time(engine: Engine, age: float) -> datetime:
     """So long ago by the clock that wrote the rows."""
-    with sorted_errors(), engine.connect() as connection:
+    with classify_errors(), engine.connect() as connection:
         found: datetime = connection.execute(
             text("select now() - make_interval(secs => :age)"), {"age": age}
         ).scalar_one()
@@ -120,7 +120,7 @@ def batches(engine: Engine, statement: str, given: Mapping[str, Any]) -> Iterato
     """How many rows went, transaction by transaction, until there is none that nobody holds."""
     with engine.connect() as connection:
         while True:
-            with sorted_errors():
+            with classify_errors():
                 gone = connection.execute(text(statement), given).rowcount
             if not gone:
                 return

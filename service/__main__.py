@@ -9,14 +9,14 @@ from functools import partial
 import structlog
 from sqlalchemy import Engine
 
-from service.consumer import OrderConsumer
+from service.consumer import RecordConsumer
 from service.database import connect_to
 from service.dedup import DedupStore, load_store
 from service.handler import Steps, handle
 from service.health import serve_health
 from service.logs import configure_logs
 from service.metrics import ABANDONED
-from service.outage import AbandonedError, OutageError, Patience
+from service.outage import AbandonedError, OutageError, Retry
 from service.post import post, session
 from service.record import read
 from service.settings import Settings
@@ -25,29 +25,27 @@ from service.write import mark, write
 log = structlog.get_logger()
 
 
-def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
+def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
     """The real steps of a batch, each with the patience to wait out an outage."""
-    around = Patience(
-        consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds
-    ).around
-    store: DedupStore = load_store(settings.dedup_store).store(
+    wrap = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds).wrap
+    store: DedupStore = load_store(settings.dedup_store).make_store(
         partial(write, engine, settings.subscriber)
     )
     with suppress(OutageError):  # an empty batch: tables that are not there are missed here and now
         store.claim([])
     return Steps(
-        write=around("write", store.claim),
-        post=around(
+        write=wrap("write", store.claim),
+        post=wrap(
             "post", partial(post, session(), settings.audit_url, settings.audit_timeout_seconds)
         ),
-        mark=around("mark", partial(mark, engine, settings.subscriber)),
-        commit=around("commit", consumer.commit),
-        settle=around("settle", store.settle),
+        mark=wrap("mark", partial(mark, engine, settings.subscriber)),
+        commit=wrap("commit", consumer.commit),
+        settle=wrap("settle", store.settle),
         read=partial(read, needs_sequence=store.needs_sequence),
     )
 
 
-def run(consumer: OrderConsumer, steps: Steps, stopping: threading.Event) -> None:
+def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> None:
     """Gather a batch, handle it, and once more; asked to stop, finish the batch and leave the group."""
     with consumer.consumer:
         while not stopping.is_set():
@@ -61,7 +59,7 @@ def run(consumer: OrderConsumer, steps: Steps, stopping: threading.Event) -> Non
     log.info("stopped")
 
 
-def main(wire: Callable[[Settings, Engine, OrderConsumer], Steps] = wire) -> None:
+def main(wire: Callable[[Settings, Engine, RecordConsumer], Steps] = wire) -> None:
     """Run until SIGTERM; other wiring is for whoever tests a crash."""
     settings = Settings()
     configure_logs(settings.log_level)
@@ -71,7 +69,7 @@ def main(wire: Callable[[Settings, Engine, OrderConsumer], Steps] = wire) -> Non
     engine = connect_to(
         settings.database_url, settings.database_password_file, settings.database_timeout_seconds
     )
-    consumer = OrderConsumer(settings, stopping.is_set)
+    consumer = RecordConsumer(settings, stopping.is_set)
     serve_health(settings, engine, consumer)
     run(consumer, wire(settings, engine, consumer), stopping)
 

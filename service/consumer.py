@@ -25,7 +25,7 @@ RECORD_LIMIT = (
 )  # the broker's own limit; so many more bytes may come with each record asked for
 
 
-class OrderConsumer:
+class RecordConsumer:
     """One member of the group. Its callbacks run inside gather and idle, never beside a batch in work."""
 
     def __init__(self, settings: Settings, is_stopping: Callable[[], bool]) -> None:

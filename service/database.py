@@ -39,7 +39,7 @@ def connect_to(url: str, password_file: Path, timeout_seconds: float, options: s
 
 
 @contextmanager
-def sorted_errors() -> Iterator[None]:
+def classify_errors() -> Iterator[None]:
     """Every database error inside leaves as an outage, a refusal, or the defect that it is: by its SQLSTATE alone."""
     try:
         yield

@@ -40,10 +40,10 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
     Nearly always there is one wave, and each message id stands in it once. What the write brings back says
     which messages are repeats, which are conflicts, and which have yet to be audited.
     """
-    for wave in waves(records, steps.read):
+    for wave in split_conflicts(records, steps.read):
         letters = [item for item in wave if isinstance(item, DeadLetter)]
 
-        known = halving(wave, steps.write, partial(bury, letters, steps.write))
+        known = bisect_refusals(wave, steps.write, partial(bury, letters, steps.write))
         handled, conflicts = compare(wave, known)
         if conflicts:
             steps.write(conflicts)
@@ -55,7 +55,7 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
         ]
         answers: Answers = {}
         if entries:
-            answers = halving(
+            answers = bisect_refusals(
                 entries, steps.post, lambda entry, no: {entry.message.message_id: str(no)}
             )
             steps.mark(answers)
@@ -65,7 +65,9 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
     steps.commit(records)
 
 
-def waves(records: Sequence[Record], read: Callable[[Record], Item] = read) -> list[list[Item]]:
+def split_conflicts(
+    records: Sequence[Record], read: Callable[[Record], Item] = read
+) -> list[list[Item]]:
     """The batch in waves that hold each message id once; repeats with the same value are folded.
 
     The same id with another value goes into the next wave, where the database, which then knows the id,
@@ -86,7 +88,7 @@ def waves(records: Sequence[Record], read: Callable[[Record], Item] = read) -> l
     return list(found.values())
 
 
-def halving(
+def bisect_refusals(
     parts: Sequence[Part],
     step: Callable[[Sequence[Part]], dict[str, Known]],
     alone: Callable[[Part, RefusedError], dict[str, Known]],
@@ -98,7 +100,9 @@ def halving(
         if len(parts) == 1:
             return alone(parts[0], refusal)
     middle = len(parts) // 2
-    return halving(parts[:middle], step, alone) | halving(parts[middle:], step, alone)
+    return bisect_refusals(parts[:middle], step, alone) | bisect_refusals(
+        parts[middle:], step, alone
+    )
 
 
 def bury(

@@ -7,13 +7,13 @@ from http.server import ThreadingHTTPServer
 from prometheus_client import MetricsHandler
 from sqlalchemy import Engine
 
-from service.consumer import OrderConsumer
+from service.consumer import RecordConsumer
 from service.database import is_reachable
 from service.dedup import load_store
 from service.settings import Settings
 
 
-def serve_health(settings: Settings, engine: Engine, consumer: OrderConsumer) -> None:
+def serve_health(settings: Settings, engine: Engine, consumer: RecordConsumer) -> None:
     """Answer until the process ends; a taken port is an error here and now."""
     page = getattr(
         load_store(settings.dedup_store), "page", lambda *_: None

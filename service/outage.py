@@ -30,14 +30,14 @@ class AbandonedError(Exception):
     """The batch is not ours any more, or we are asked to stop: it will be redelivered whole."""
 
 
-class Patience(NamedTuple):
+class Retry(NamedTuple):
     """Repeats a step until the outage is over; between attempts the consumer polls on, paused."""
 
     idle: Callable[[float], None]
     first_seconds: float
     cap_seconds: float
 
-    def around(self, stage: str, step: Step) -> Step:
+    def wrap(self, stage: str, step: Step) -> Step:
         """The same step, which now answers however long it takes, or is abandoned while it waits."""
 
         def patient(*args: Any, **kwargs: Any) -> Any:  # noqa: RET503 - without an answer it goes on

@@ -32,7 +32,7 @@ class Record(NamedTuple):
         """Where it lies, under the names that every table, event and log line uses."""
         return {"topic": self.topic, "partition": self.partition, "offset": self.offset}
 
-    def given(self, name: str) -> list[bytes]:
+    def header_values(self, name: str) -> list[bytes]:
         """What stands in the headers of this name: Kafka lets one be given twice, or without a value."""
         return [value or b"" for key, value in self.headers if key == name]
 
@@ -81,7 +81,11 @@ def read(record: Record, needs_sequence: bool = False) -> Item:
 
 def understand(record: Record) -> Message:
     """The message in a record, or an InvalidOrderError that says why it is none."""
-    value, ids, traces = record.value, record.given("message_id"), record.given("traceparent")
+    value, ids, traces = (
+        record.value,
+        record.header_values("message_id"),
+        record.header_values("traceparent"),
+    )
     if value is None:
         raise InvalidOrderError("value: null (a tombstone)")
     if len(value) > VALUE_LIMIT:
@@ -100,7 +104,7 @@ def understand(record: Record) -> Message:
     trace = (
         traces[0].decode("ascii", "replace") if len(traces) == 1 else None
     )  # a broken one harms no order
-    order, numbers = parse_order(value), record.given("sequence")
+    order, numbers = parse_order(value), record.header_values("sequence")
     sequence = int(numbers[0]) if len(numbers) == 1 and SEQUENCE.fullmatch(numbers[0]) else None
     return Message(
         record, message_id, sha256(value).hexdigest(), order, total(order), trace, sequence

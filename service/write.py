@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_core import to_json
 from sqlalchemy import Engine, TextClause, text
 
-from service.database import sorted_errors
+from service.database import classify_errors
 from service.dedup import Handled
 from service.ids import derive, traceparent
 from service.record import DeadLetter, Item, Message, payload
@@ -86,7 +86,7 @@ def write(
 ) -> dict[str, Handled]:
     """Write what is fresh, and return what is now known of every message of the batch."""
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
-    with sorted_errors(), engine.connect() as connection:
+    with classify_errors(), engine.connect() as connection:
         sent = {"subscriber": subscriber, "items": rows(items), **given}
         others = {row.message_id: row.first for row in connection.execute(statement(fresh), sent)}
         firsts = {
@@ -112,7 +112,7 @@ def statement(fresh: str) -> TextClause:
 
 def mark(engine: Engine, subscriber: str, answers: Answers) -> None:
     """One statement and one commit for the whole batch."""
-    with sorted_errors(), engine.connect() as connection:
+    with classify_errors(), engine.connect() as connection:
         connection.execute(MARK, {"subscriber": subscriber, "answers": to_json(answers).decode()})
 
 

@@ -17,25 +17,25 @@ from extras.aggregator.replay import keep_replaying, replay
 from extras.aggregator.settings import Settings
 from extras.aggregator.store import known, stand, track
 from extras.aggregator.write import write
-from service.consumer import OrderConsumer
+from service.consumer import RecordConsumer
 from service.database import connect_to
 from service.health import serve_health
 from service.logs import configure_logs
 from service.metrics import ABANDONED
-from service.outage import AbandonedError, OutageError, Patience
+from service.outage import AbandonedError, OutageError, Retry
 
 log = structlog.get_logger()
 
 
-def wire(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
+def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
     """The real steps of a batch, each with the patience to wait out an outage."""
     service = settings.service()
-    around = Patience(consumer.idle, service.retry_first_seconds, service.retry_cap_seconds).around
+    wrap = Retry(consumer.idle, service.retry_first_seconds, service.retry_cap_seconds).wrap
     return Steps(
-        stand=around("stand", partial(stand_within, engine, consumer.consumer)),
-        track=around("track", partial(track, engine, service.subscriber)),
-        write=around("write", partial(write, engine)),
-        commit=around("commit", consumer.commit),
+        stand=wrap("stand", partial(stand_within, engine, consumer.consumer)),
+        track=wrap("track", partial(track, engine, service.subscriber)),
+        write=wrap("write", partial(write, engine)),
+        commit=wrap("commit", consumer.commit),
     )
 
 
@@ -57,7 +57,7 @@ def stand_within(engine: Engine, consumer: Consumer, places: set[Place]) -> Stan
     return found
 
 
-def run(consumer: OrderConsumer, steps: Steps, stopping: threading.Event) -> None:
+def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> None:
     """Gather a batch, handle it, and once more; the sums live here, and die with us."""
     standings: Standings = {}
     with consumer.consumer:
@@ -71,7 +71,7 @@ def run(consumer: OrderConsumer, steps: Steps, stopping: threading.Event) -> Non
                     consumer.rewind(records)
 
 
-def main(wire: Callable[[Settings, Engine, OrderConsumer], Steps] = wire) -> None:
+def main(wire: Callable[[Settings, Engine, RecordConsumer], Steps] = wire) -> None:
     """Run until SIGTERM, with the replayer in a thread beside; when one of them fails, both end."""
     settings, stopping = Settings(), threading.Event()
     service = settings.service()
@@ -85,7 +85,7 @@ def main(wire: Callable[[Settings, Engine, OrderConsumer], Steps] = wire) -> Non
     lookup, topic = partial(known, engine, service.subscriber), settings.batch_topic
     once = partial(replay, engine, again, lookup, topic, settings.open_too_long_seconds)
     with ThreadPoolExecutor(1, "replay") as threads:
-        consumer = OrderConsumer(service, stopping.is_set)
+        consumer = RecordConsumer(service, stopping.is_set)
         serve_health(service, engine, consumer)
         replaying = threads.submit(keep_replaying, once, settings.replay_seconds, stopping)
         replaying.add_done_callback(lambda _: stopping.set())

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Engine, text
 
 from extras.aggregator.group import Group, Place
-from service.database import sorted_errors
+from service.database import classify_errors
 
 # Complete, but the live consumer had missed how it began; or open for so long that somebody should know, and then
 # again at twice its age. A replay goes as far as the live consumer stands, which Postgres knows to the message.
@@ -42,7 +42,7 @@ class Left(NamedTuple):
 
 def left(engine: Engine, topic: str, too_long: float) -> list[Left]:
     """The groups that somebody has to look at."""
-    with sorted_errors(), engine.connect() as connection:
+    with classify_errors(), engine.connect() as connection:
         rows = connection.execute(LEFT, {"topic": topic, "too_long": too_long})
         return [Left(Group(*begin), complete, stop) for *begin, complete, stop in rows]
 
@@ -55,14 +55,14 @@ def looked(engine: Engine, groups: Sequence[Group]) -> None:
             "partition": groups[0].partition,
             "offsets": [g.offset for g in groups],
         }
-        with sorted_errors(), engine.connect() as connection:
+        with classify_errors(), engine.connect() as connection:
             connection.execute(LOOKED, asked)
 
 
 @contextmanager
 def alone(engine: Engine, name: str) -> Iterator[bool]:
     """Whether nobody else is at this now; it is so until the block ends, or the connection."""
-    with sorted_errors(), engine.connect() as connection:
+    with classify_errors(), engine.connect() as connection:
         mine = connection.scalar(LOCK, {"name": name}) is True
         try:
             yield mine

@@ -49,7 +49,7 @@ def understand(record: Record) -> Message:
     """The message in a record, or an error whose text names the field."""
     if record.value is None:
         raise ValueError("null (a tombstone)")
-    ids = record.given("message_id")
+    ids = record.header_values("message_id")
     if len(ids) != 1:
         raise WrongError(
             f"headers.message_id: given {len(ids)} times" if ids else "headers.message_id: missing"

@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 
 from extras.aggregator.group import Group, Known, Place, Standing
 from extras.aggregator.message import Message
-from service.database import sorted_errors
+from service.database import classify_errors
 
 # One statement, so that position and groups are of one moment.
 STAND = text("""
@@ -40,7 +40,7 @@ def stand(engine: Engine, places: Iterable[Place]) -> dict[Place, Standing]:
     positions: dict[Place, int] = {}
     missed: dict[Place, dict[str, Group]] = {}
     by_topic = {topic: sorted(n for other, n in places if other == topic) for topic, _ in places}
-    with sorted_errors(), engine.connect() as connection:
+    with classify_errors(), engine.connect() as connection:
         for topic, partitions in by_topic.items():
             asked = {"topic": topic, "partitions": partitions}
             connection.execute(FIRST_SEEN, asked)
@@ -63,7 +63,7 @@ def track(engine: Engine, subscriber: str, messages: Sequence[Message]) -> dict[
         {"n": n, "message_id": m.message_id, "sha256": f"\\x{m.sha256}", **m.record.place}
         for n, m in enumerate(messages)
     ]
-    with sorted_errors(), engine.connect() as connection:
+    with classify_errors(), engine.connect() as connection:
         connection.execute(TRACK, {"subscriber": subscriber, "rows": to_json(rows).decode()})
     return known(engine, subscriber, [m.message_id for m in messages])
 
@@ -71,5 +71,5 @@ def track(engine: Engine, subscriber: str, messages: Sequence[Message]) -> dict[
 def known(engine: Engine, subscriber: str, message_ids: Sequence[str]) -> dict[str, Known]:
     """What tracking holds of these message ids."""
     asked = {"subscriber": subscriber, "message_ids": list(message_ids)}
-    with sorted_errors(), engine.connect() as connection:
+    with classify_errors(), engine.connect() as connection:
         return {key: Known(*rest) for key, *rest in connection.execute(KNOWN, asked)}

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, CursorResult, Engine, TextClause, text
 
 from extras.aggregator.event import buried, totalled
 from extras.aggregator.group import Changes
-from service.database import sorted_errors
+from service.database import classify_errors
 from service.outage import AbandonedError
 
 # Only from where we believe a partition to stand: else another consumer has moved it, and the rest is its affair.
@@ -81,7 +81,7 @@ def write(engine: Engine, moves: Sequence[Move], changes: Changes) -> None:
     completed = [{**group.begin, "complete_offset": offset} for group, offset in changes.completed]
     begun = [{**group.begin, "batch_id": group.batch_id} for group in changes.begun]
     with (
-        sorted_errors(),
+        classify_errors(),
         engine.execution_options(isolation_level="READ COMMITTED").begin() as transaction,
     ):
         if execute(transaction, MOVE, [move._asdict() for move in moves]).rowcount != len(moves):
@@ -99,7 +99,7 @@ def write(engine: Engine, moves: Sequence[Move], changes: Changes) -> None:
 
 def close(engine: Engine, events: Sequence[dict[str, Any]]) -> set[str]:
     """End these groups, in one statement; the ids of the events that were published, and not by somebody else."""
-    with sorted_errors(), engine.connect() as connection:
+    with classify_errors(), engine.connect() as connection:
         return set(execute(connection, CLOSE, events).scalars()) if events else set()
 
 

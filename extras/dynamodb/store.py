@@ -65,7 +65,6 @@ FORGET = """
 
 Part = TypeVar("Part")
 AT_ONCE = 100  # items that one request may read, or write as one transaction, at twice the units of single writes
-BREAKS = frozenset({"retention"})  # of both: what one of the two has lost, the other still knows
 UNMOVED = "attribute_not_exists(id) or (fencing_token = :seen and done = :no)"  # nobody has been there since we looked
 WAY_OUT = {
     "ResourceNotFoundException": "there is no table DYNAMODB_TABLE; `python -m extras.dynamodb.store` makes it",
@@ -100,7 +99,6 @@ class Leases:
     elapsed: Callable[[], float] = time.monotonic
     clock: Callable[[], float] = time.time  # only for when DynamoDB may forget
     fresh: str = FENCED
-    breaks: frozenset[str] = BREAKS
     needs_sequence: bool = False
     seen: dict[str, tuple[int, float]] = field(
         default_factory=dict
@@ -205,7 +203,7 @@ class Leases:
         found, table = list[dict[str, Any]](), self.settings.dynamodb_table
         for some in parts(keys):
             asked = {"Keys": [{"id": self.id(key)} for key in some], "ConsistentRead": True}
-            with sorted_errors():
+            with classify_errors():
                 answer = self.client.batch_get_item(RequestItems={table: asked})
             if answer["UnprocessedKeys"]:
                 raise OutageError("DynamoDB: throttled")
@@ -215,7 +213,7 @@ class Leases:
     def refused(self, writes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Write all or nothing; what comes back are those whose condition did not hold."""
         try:
-            with sorted_errors():
+            with classify_errors():
                 if writes:
                     self.client.transact_write_items(TransactItems=writes)
         except self.client.exceptions.TransactionCanceledException as error:
@@ -241,7 +239,7 @@ def parts(things: Sequence[Part]) -> list[list[Part]]:
 
 
 @contextmanager
-def sorted_errors() -> Iterator[None]:
+def classify_errors() -> Iterator[None]:
     """What passes, or can be put right outside, leaves as an outage; a request that is not understood is a defect."""
     try:
         yield
@@ -281,7 +279,7 @@ def make_table(settings: Settings) -> None:
         client.update_time_to_live(TableName=table, TimeToLiveSpecification=forget)
 
 
-def store(write: Write, **given: Any) -> DedupStore:
+def make_store(write: Write, **given: Any) -> DedupStore:
     """It forgets in two places, each by itself: a message that both have forgotten is fresh again."""
     settings = Settings(**given)
     return Leases(write, connect(settings), settings)

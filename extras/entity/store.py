@@ -39,8 +39,6 @@ FORGET = """
 """
 
 
-def store(write: Write) -> DedupStore:
+def make_store(write: Write) -> DedupStore:
     """No table more, but a row that grows: for orders of which few messages come."""
-    return InTransaction(
-        write, FRESH, breaks=frozenset({"store_lost", "retention", "another_value"})
-    )
+    return InTransaction(write, FRESH)

@@ -41,9 +41,7 @@ FORGET = """
         limit :limit for update skip locked))
 """
 
-BREAKS = frozenset({"older_after_newer", "store_lost", "retention", "another_value"})
 
-
-def store(write: Write) -> DedupStore:
+def make_store(write: Write) -> DedupStore:
     """Right where an event says how things stand, wrong where it says what is to be added: an older one is lost."""
-    return InTransaction(write, FRESH, breaks=BREAKS, needs_sequence=True)
+    return InTransaction(write, FRESH, needs_sequence=True)

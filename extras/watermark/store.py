@@ -5,7 +5,7 @@ import re
 from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
-from service.database import sorted_errors
+from service.database import classify_errors
 from service.dedup import DedupStore, InTransaction, Write
 from service.outage import OutageError
 
@@ -41,12 +41,10 @@ MARKS = text("""
     select subscriber, sequence from watermark where topic = :topic and partition = :partition order by subscriber
 """)
 
-BREAKS = frozenset({"disorder", "more_partitions", "two_producers", "store_lost", "another_value"})
 
-
-def store(write: Write) -> DedupStore:
+def make_store(write: Write) -> DedupStore:
     """A lower number that comes late is dropped, counted and logged: numbers must increase in each partition."""
-    return InTransaction(write, FRESH, breaks=BREAKS, needs_sequence=True)
+    return InTransaction(write, FRESH, needs_sequence=True)
 
 
 def page(engine: Engine, path: str) -> tuple[int, str] | None:
@@ -60,7 +58,7 @@ def page(engine: Engine, path: str) -> tuple[int, str] | None:
             f"{partition} is no partition: give /watermarks/{{topic}}/{{partition}} a number\n",
         )
     try:
-        with sorted_errors(), engine.connect() as connection:
+        with classify_errors(), engine.connect() as connection:
             marks = connection.execute(MARKS, {"topic": topic, "partition": int(partition)}).all()
     except OutageError:
         return 503, "the database does not answer\n"

@@ -6,7 +6,7 @@ from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
 from service.audit.entry import Answer, Entry, problem
-from service.database import sorted_errors
+from service.database import classify_errors
 
 # The primary key decides which of two requests was first. A key whose first request is still in work makes
 # this statement wait, at most as long as lock_timeout says. An entry and its event have the same id.
@@ -41,7 +41,7 @@ def record(engine: Engine, entries: Sequence[Entry]) -> list[Answer]:
     rows = [
         {**entry.body, **entry.answer, "answer": entry.answer} for entry in reversed(known.values())
     ]
-    with sorted_errors(), engine.connect() as connection:
+    with classify_errors(), engine.connect() as connection:
         made = connection.scalars(RECORD, {"entries": to_json(rows).decode()}).all()
         if before := known.keys() - made:
             for key, answer in connection.execute(RECORDED, {"keys": list(before)}):

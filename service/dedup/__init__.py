@@ -26,9 +26,6 @@ Write = Callable[..., dict[str, Handled]]
 class DedupStore(Protocol):
     """One answer to "this message came twice". A batch holds each message id once."""
 
-    breaks: frozenset[
-        str
-    ]  # of the laws in tools/lab/src/lab/dedup_matrix/anomalies.py; every other one it keeps
     needs_sequence: bool  # a record without the header is then a dead letter
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:
@@ -44,7 +41,6 @@ class InTransaction:
 
     write: Write
     fresh: str  # common table expressions over the rows of item; the last is fresh, with the message_id of each
-    breaks: frozenset[str]
     needs_sequence: bool = False
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:

@@ -16,6 +16,6 @@ FORGET = """
         where subscriber = :subscriber and handled_at < :before limit :limit for update skip locked))"""
 
 
-def store(write: Write) -> DedupStore:
+def make_store(write: Write) -> DedupStore:
     """It forgets nothing by itself; what is forgotten, or lost with the table, is fresh again."""
-    return InTransaction(write, FRESH, breaks=frozenset({"store_lost", "retention"}))
+    return InTransaction(write, FRESH)

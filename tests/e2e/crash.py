@@ -10,16 +10,16 @@ from typing import Any
 from sqlalchemy import Engine
 
 from service.__main__ import main, wire
-from service.consumer import OrderConsumer
+from service.consumer import RecordConsumer
 from service.handler import Steps
 from service.settings import Settings
 
 
-def killed_before(step: str, time: int) -> Callable[[Settings, Engine, OrderConsumer], Steps]:
+def killed_before(step: str, time: int) -> Callable[[Settings, Engine, RecordConsumer], Steps]:
     """The real wiring, with a kill in the place of one step."""
     begun = count(1)
 
-    def killing(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
+    def killing(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
         real = wire(settings, engine, consumer)
 
         def begin(*given: Any) -> Any:

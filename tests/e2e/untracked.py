@@ -6,7 +6,7 @@ from uuid import uuid4
 from sqlalchemy import Engine, text
 
 from service.__main__ import main, wire
-from service.consumer import OrderConsumer
+from service.consumer import RecordConsumer
 from service.dedup import Handled
 from service.handler import Steps
 from service.record import Item, Message
@@ -19,7 +19,7 @@ PUBLISH = text("""
 """)
 
 
-def untracked(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
+def untracked(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
     """The real steps, but a message that was handled before is published once more."""
     real = wire(settings, engine, consumer)
 

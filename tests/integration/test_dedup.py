@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from ops.stack.stack import Stack
 from service.dedup import load_store
-from service.handler import waves
+from service.handler import split_conflicts
 from service.write import write
 from tests.builders import record, value
 from tests.client import connect, counts, fresh, query
@@ -105,9 +105,9 @@ def test_each_subscriber_claims_the_same_message_once(
     apply_tables(spoiled, name)
     message_id, topic = fresh("m"), fresh("topic")
     message = record(message_id, value(fresh("o")), [("sequence", b"7")], topic)
-    [wave] = waves([message])
+    [wave] = split_conflicts([message])
     one, two = (
-        load_store(name).store(partial(write, engine, fresh("subscriber"))) for _ in range(2)
+        load_store(name).make_store(partial(write, engine, fresh("subscriber"))) for _ in range(2)
     )
     firsts = [store.claim(wave)[message_id].first for store in (one, two, one, two, one, two)]
     assert firsts == [True, True, False, False, False, False]

@@ -17,7 +17,7 @@ from ops.forget import batches, forget
 from ops.stack.stack import Stack
 from service.database import connect_to
 from service.dedup import DedupStore, load_store
-from service.handler import waves
+from service.handler import split_conflicts
 from service.outage import OutageError
 from service.write import write
 from tests.builders import record, value
@@ -39,7 +39,7 @@ class Shelf(NamedTuple):
     def handle(self, ids: list[str], number: int = 1) -> list[bool]:
         """Whether each message, of an order of its own, was fresh."""
         headers: list[tuple[str, bytes | None]] = [("sequence", str(number).encode())]
-        [wave] = waves([record(one, value(one), headers, self.subscriber) for one in ids])
+        [wave] = split_conflicts([record(one, value(one), headers, self.subscriber) for one in ids])
         known = self.store.claim(wave)
         return [known[one].first for one in ids]
 
@@ -75,7 +75,7 @@ def shelf(request: pytest.FixtureRequest, spoiled: Stack) -> Iterator[Shelf]:
     engine = connect_to(
         env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5, "-c lock_timeout=200"
     )
-    store = load_store(request.param).store(partial(write, engine, subscriber))
+    store = load_store(request.param).make_store(partial(write, engine, subscriber))
     yield Shelf(request.param, engine, store, subscriber, env)
     engine.dispose()
 

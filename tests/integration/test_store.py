@@ -3,16 +3,17 @@
 import random
 import threading
 from functools import partial
+from hashlib import sha256
 
 import pytest
 from sqlalchemy import Engine, text
 
 from ops.stack.stack import Stack
-from service.database import sorted_errors
+from service.database import classify_errors
 from service.dedup import Handled
 from service.dedup.tracking import FRESH
-from service.handler import Steps, handle, waves
-from service.outage import OutageError, Patience, RefusedError
+from service.handler import Steps, handle, split_conflicts
+from service.outage import OutageError, RefusedError, Retry
 from service.record import Record
 from service.write import write
 from tests.builders import record, value
@@ -34,7 +35,7 @@ def orders(prefix: str, numbers: list[int]) -> list[Record]:
 
 def store(engine: Engine, subscriber: str, records: list[Record]) -> dict[str, Handled]:
     """Write the records as one batch."""
-    [wave] = waves(records)
+    [wave] = split_conflicts(records)
     return write(engine, subscriber, FRESH, wave)
 
 
@@ -47,9 +48,7 @@ def test_overlapping_batches_of_four_workers_have_one_effect_each(
     firsts: list[str] = []
     failures: list[BaseException] = []
     start = threading.Barrier(WORKERS)
-    patient = Patience(lambda _: None, 0.01, 0.1).around(
-        "write", partial(store, engine, subscriber)
-    )
+    patient = Retry(lambda _: None, 0.01, 0.1).wrap("write", partial(store, engine, subscriber))
 
     def work(worker: int) -> None:
         chance = random.Random(seed + worker)  # noqa: S311 - not cryptography
@@ -101,7 +100,7 @@ def test_a_batch_that_waited_sees_what_the_other_worker_committed(
         thread.join(10)
     [known] = answers
     assert not known[message_id].first
-    assert known[message_id].value_sha256 != waves([record(message_id)])[0][0].value_sha256  # type: ignore[union-attr]
+    assert known[message_id].value_sha256 != sha256(value()).hexdigest()
 
 
 def wait_for_a_lock(holder: int) -> None:
@@ -203,7 +202,7 @@ def test_a_refusal_is_never_waited_out(engine: Engine, sqlstate: str) -> None:
 
 def raise_in_postgres(engine: Engine, sqlstate: str) -> None:
     """An error of this SQLSTATE, from the server itself."""
-    with sorted_errors(), engine.connect() as connection:
+    with classify_errors(), engine.connect() as connection:
         connection.execute(
             text(f"do $$ begin raise exception 'x' using errcode = '{sqlstate}'; end $$")
         )

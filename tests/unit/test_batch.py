@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.handler import halving, waves
+from service.handler import bisect_refusals, split_conflicts
 from service.outage import RefusedError
 from service.record import DeadLetter, Message, payload
 from tests.builders import record, value
@@ -21,19 +21,19 @@ def ids(wave: Sequence[object]) -> list[str]:
 
 def test_repeats_in_a_batch_are_folded() -> None:
     """The same message three times in one batch is one message."""
-    [wave] = waves([record("m-1"), record("m-1"), record("m-2"), record("m-1")])
+    [wave] = split_conflicts([record("m-1"), record("m-1"), record("m-2"), record("m-1")])
     assert ids(wave) == ["m-1", "m-2"]
 
 
 def test_another_value_goes_into_the_next_wave() -> None:
     """The same id with other values is judged one value at a time, each after the one before is stored."""
-    found = waves([record("m-1", value(x=n)) for n in (1, 2, 1, 3)])
+    found = split_conflicts([record("m-1", value(x=n)) for n in (1, 2, 1, 3)])
     assert [ids(wave) for wave in found] == [["m-1"], ["m-1"], ["m-1"]]
 
 
 def test_a_bad_record_does_not_stop_a_good_one() -> None:
     """Dead letters and messages stand side by side in the first wave, in the order of their offsets."""
-    [wave] = waves([record("m-1"), record("m-2", b"{"), record("m-3")])
+    [wave] = split_conflicts([record("m-1"), record("m-2", b"{"), record("m-3")])
     assert [isinstance(item, DeadLetter) for item in wave] == [False, True, False]
 
 
@@ -48,7 +48,7 @@ def test_halving_finds_every_bad_part_and_no_good_one(bad: set[int], size: int) 
         through.extend(parts)
         return dict.fromkeys(map(str, parts), True)
 
-    known = halving(range(size), step, lambda part, _: {str(part): False})
+    known = bisect_refusals(range(size), step, lambda part, _: {str(part): False})
     assert known == {str(part): part not in bad for part in range(size)}
     assert through == [part for part in range(size) if part not in bad]
 

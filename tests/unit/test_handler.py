@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from service.dedup import Handled
 from service.handler import Steps, handle
-from service.outage import OutageError, Patience, RefusedError
+from service.outage import OutageError, RefusedError, Retry
 from service.post import Entry
 from service.record import DeadLetter, Item, Message, Record
 from service.write import Answers
@@ -164,7 +164,7 @@ def test_an_entry_that_the_receiver_refuses_is_marked_with_its_reason() -> None:
 def test_an_outage_is_waited_out_at_every_step(step: str) -> None:
     """A step that fails three times and then works leaves exactly one effect, and no dead letter."""
     world, waits = World(), list[float]()
-    patience = Patience(waits.append, first_seconds=0.1, cap_seconds=5)
+    retry = Retry(waits.append, first_seconds=0.1, cap_seconds=5)
     failures = [OutageError("down")] * 3
 
     def failing(real: Callable[..., object]) -> Callable[..., object]:
@@ -173,7 +173,7 @@ def test_an_outage_is_waited_out_at_every_step(step: str) -> None:
                 raise failures.pop()
             return real(*given)
 
-        return patience.around(step, flaky)
+        return retry.wrap(step, flaky)
 
     steps = {name: getattr(world, name) for name in ("write", "post", "mark", "commit")}
     handle([record("m-1")], Steps(**steps | {step: failing(steps[step])}))
@@ -185,11 +185,11 @@ def test_an_outage_is_waited_out_at_every_step(step: str) -> None:
 def test_the_other_side_says_when_to_come_back() -> None:
     """Retry-After counts before our own back-off, up to a minute."""
     waits: list[float] = []
-    patience = Patience(waits.append, first_seconds=0.1, cap_seconds=5)
+    retry = Retry(waits.append, first_seconds=0.1, cap_seconds=5)
     for attempt, outage in enumerate(
         [OutageError("429", 7.0), OutageError("429", 7000.0), OutageError("503")]
     ):
-        patience.wait("post", attempt, outage)
+        retry.wait("post", attempt, outage)
     assert waits[:2] == [7.0, 60.0]
     assert waits[2] <= 0.4
 
@@ -197,5 +197,5 @@ def test_the_other_side_says_when_to_come_back() -> None:
 def test_a_receiver_that_asks_for_no_wait_is_not_asked_at_once() -> None:
     """Retry-After: 0 does not take our own back-off away: without a wait nobody would poll."""
     waits: list[float] = []
-    Patience(waits.append, first_seconds=0.1, cap_seconds=5).wait("post", 0, OutageError("503", 0))
+    Retry(waits.append, first_seconds=0.1, cap_seconds=5).wait("post", 0, OutageError("503", 0))
     assert waits[0] >= 0.05

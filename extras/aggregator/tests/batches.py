@@ -68,7 +68,7 @@ def expected(records: Sequence[Record]) -> list[Total]:
     open_: dict[bytes, list[Record]] = defaultdict(list)
     totals = []
     for record in records:
-        [message_id] = record.given("message_id")
+        [message_id] = record.header_values("message_id")
         value: Any = (
             json.loads(record.value or b"null") if (record.value or b"").startswith(b"{") else None
         )

@@ -11,10 +11,10 @@ from sqlalchemy import Engine
 from extras.aggregator.__main__ import main, wire
 from extras.aggregator.live import Steps
 from extras.aggregator.settings import Settings
-from service.consumer import OrderConsumer
+from service.consumer import RecordConsumer
 
 
-def killed_before(step: str) -> Callable[[Settings, Engine, OrderConsumer], Steps]:
+def killed_before(step: str) -> Callable[[Settings, Engine, RecordConsumer], Steps]:
     """The real wiring, with a kill in the place of one step."""
 
     def kill(*_: Any) -> Any:

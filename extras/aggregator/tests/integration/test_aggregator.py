@@ -343,7 +343,9 @@ def send_something(log: Log, chance: random.Random) -> None:
     what = chance.random()
     if what < 0.15 and log.records:
         copy = chance.choice(log.records)
-        log.send((copy.key or b"").decode(), copy.value, copy.given("message_id")[0].decode())
+        log.send(
+            (copy.key or b"").decode(), copy.value, copy.header_values("message_id")[0].decode()
+        )
     else:
         log.send(
             key,

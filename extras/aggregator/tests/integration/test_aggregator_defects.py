@@ -34,7 +34,7 @@ from extras.aggregator.tests.batches import (
 )
 from extras.aggregator.write import BEGIN, CLOSE, MOVE, Move, execute
 from ops.stack.stack import Stack
-from service.outage import OutageError, Patience
+from service.outage import OutageError, Retry
 from service.record import Record
 from tests.client import Sent, connect, fresh, send, until
 
@@ -371,7 +371,7 @@ def test_an_outage_is_waited_out_and_nothing_is_swallowed(aggregator: Aggregator
             raise failures.pop()
         real(*arguments)
 
-    aggregator.broken = {"write": Patience(lambda _: None, 0.01, 0.02).around("write", write)}
+    aggregator.broken = {"write": Retry(lambda _: None, 0.01, 0.02).wrap("write", write)}
     aggregator.log.send_batch("b", [1, 2])
     aggregator.consume()
     assert (failures, units(aggregator)) == ([], [3])

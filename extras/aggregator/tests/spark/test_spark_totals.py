@@ -107,7 +107,7 @@ def test_the_sums_are_those_of_the_simplest_way(spark: SparkSession) -> None:
             world,
             (record.key or b"").decode(),
             record.value or b"",
-            record.given("message_id")[0].decode(),
+            record.header_values("message_id")[0].decode(),
         )
     note(world, "position", f"batch.events/{SETTLED}", offset=len(log.records))
     frames = {

@@ -25,7 +25,7 @@ from lab.dedup_matrix.trial import CrashError, Trial, Verdict, crash
 from ops.forget import forget as forget_fence
 from ops.stack.stack import Stack
 from service.dedup import DedupStore, Write
-from service.handler import waves
+from service.handler import split_conflicts
 from service.outage import OutageError
 from service.write import write
 from tests.builders import record, value
@@ -138,7 +138,7 @@ def test_a_second_look_leaves_a_hole(
 def test_derived_ids_remove_what_the_plain_form_doubles(place: Place, client: Any) -> None:
     """Accept it and dedup downstream: written twice, a message has one event, because its event id is derived."""
     message_id, subscriber = fresh("m"), fresh("subscriber")
-    [wave] = waves([record(message_id, value(fresh("o")))])
+    [wave] = split_conflicts([record(message_id, value(fresh("o")))])
     firsts = 0
     for _ in range(2):  # a crash after the effect: claimed, and never settled
         firsts += (
@@ -164,7 +164,7 @@ class Scene:
             fresh("subscriber"),
             fresh("m"),
         )
-        [self.wave] = waves([record(self.message_id)])
+        [self.wave] = split_conflicts([record(self.message_id)])
         self.settings = dynamodb.Settings(
             subscriber=self.subscriber, dynamodb_lease_seconds=LEASE_SECONDS
         )
@@ -339,7 +339,7 @@ def test_a_message_with_another_value_is_told(scene: Scene) -> None:
     worker = scene.worker()
     first = worker.claim(scene.wave)
     worker.settle(scene.wave)
-    [other] = waves([record(scene.message_id, value("another"))])
+    [other] = split_conflicts([record(scene.message_id, value("another"))])
     assert (
         scene.worker().claim(other)[scene.message_id].value_sha256
         == first[scene.message_id].value_sha256

@@ -27,7 +27,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 def test_the_service_needs_no_boto3() -> None:
     """It is not in what goes into the service's image, and the default works without it."""
     assert "boto3" not in (ROOT / "service" / "requirements.lock").read_text()
-    assert run("load_store('tracking').store(None)").returncode == 0
+    assert run("load_store('tracking').make_store(None)").returncode == 0
 
 
 @pytest.mark.skipif(not find_spec("extras.dynamodb.store"), reason="the store is deleted")

@@ -201,7 +201,7 @@ def test_service_and_spark_agree_on_random_numbers(
     apply_tables(spoiled, "watermark")
     env, topic = spoiled.env(), batches[0][0].topic
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
-    store = load_store("watermark").store(partial(write, engine, topic))
+    store = load_store("watermark").make_store(partial(write, engine, topic))
     steps = Steps(store.claim, lambda _: {}, lambda _: None, lambda _: None, store.settle)
     for batch in batches:
         handle(batch, steps._replace(read=partial(read, needs_sequence=True)))

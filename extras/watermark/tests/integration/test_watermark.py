@@ -12,7 +12,7 @@ from extras.watermark.store import page
 from ops.stack.stack import Stack
 from service.database import connect_to
 from service.dedup import DedupStore, load_store
-from service.handler import waves
+from service.handler import split_conflicts
 from service.write import write
 from tests.builders import record, value
 from tests.client import connect, fresh, query
@@ -33,7 +33,9 @@ class Place(NamedTuple):
         """Whether a new message with this number has an effect."""
         message_id = fresh("m")
         headers: list[tuple[str, bytes | None]] = [("sequence", str(number).encode())]
-        [wave] = waves([record(message_id, value(fresh("o")), headers, self.topic, partition)])
+        [wave] = split_conflicts(
+            [record(message_id, value(fresh("o")), headers, self.topic, partition)]
+        )
         known = self.store.claim(wave)
         return message_id in known and known[message_id].first
 
@@ -51,7 +53,7 @@ def place(spoiled: Stack) -> Iterator[Place]:
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
     yield Place(
         engine,
-        load_store("watermark").store(partial(write, engine, subscriber)),
+        load_store("watermark").make_store(partial(write, engine, subscriber)),
         subscriber,
         fresh("topic"),
     )

@@ -20,7 +20,6 @@ from lab.dedup_matrix.columns import STORES
 from lab.dedup_matrix.effect import Moments, effects
 from lab.dedup_matrix.stores import Place, Store
 from lab.dedup_matrix.trial import Trial, crash
-from service.dedup import DedupStore, Write
 from service.record import Record
 
 STORIES = 1500 if os.environ.get("PROVE") else 150
@@ -114,7 +113,7 @@ class Machine(RuleBasedStateMachine):
         old = self.done[which % len(self.done)]
         name, order = (
             text.decode().removeprefix(f"{self.trial.name}-")
-            for text in (old.given("message_id")[0], old.key or b"")
+            for text in (old.header_values("message_id")[0], old.key or b"")
         )
         self.note([old], "repeated")
         if (again := self.send_one(order, int(name.removeprefix("m-")))).partition != old.partition:
@@ -154,7 +153,7 @@ class Machine(RuleBasedStateMachine):
         if self.waiting:
             self.trial.handle(self.waiting)
             self.commit(len(self.waiting))
-        found, breaks = effects(self.place.engine, self.trial.name), self.trial.breaks()
+        found, breaks = effects(self.place.engine, self.trial.name), self.trial.store.breaks
         for record in self.done:
             name, tried = message_id(record), self.tried[message_id(record)]
             count = min(1, found[name]) if self.store.downstream else found[name]
@@ -165,7 +164,7 @@ class Machine(RuleBasedStateMachine):
 
 def message_id(record: Record) -> str:
     """As the producer gave it."""
-    return record.given("message_id")[0].decode()
+    return record.header_values("message_id")[0].decode()
 
 
 def look(place: Place, store: Store, phases: Sequence[Phase] = tuple(Phase)) -> None:
@@ -200,11 +199,6 @@ def test_a_store_that_promises_more_than_it_keeps_is_found(
 ) -> None:
     """The control: a store that says it keeps one law more than it does; there is a story against it."""
     honest = STORES[name]
-
-    def boast(place: Place, subscriber: str, worker: str, write: Write) -> DedupStore:
-        store = honest.make(place, subscriber, worker, write)
-        store.breaks -= {law}
-        return store
-
+    overclaiming = honest._replace(breaks=honest.breaks - {law})
     with pytest.raises(AssertionError, match="effects after"):
-        look(place, honest._replace(make=boast), [Phase.generate])  # any story will do
+        look(place, overclaiming, [Phase.generate])  # any story will do

@@ -9,7 +9,7 @@ import pytest
 from lab.bench.cost import summary
 from lab.bench.numbers import Number, compare, lines
 from lab.bench.place import BATCH, batches, order
-from service.handler import waves
+from service.handler import split_conflicts
 from service.record import Message
 
 
@@ -86,7 +86,7 @@ def test_the_reference_order_is_good_and_has_three_lines() -> None:
     assert len(json.loads(order(2_000_000))["lines"]) == 3
     found = list(
         itertools.chain.from_iterable(
-            wave for records in batches(2 * BATCH) for wave in waves(records)
+            wave for records in batches(2 * BATCH) for wave in split_conflicts(records)
         )
     )
     assert all(isinstance(item, Message) for item in found)

@@ -11,7 +11,7 @@ from lab.bench.naive import post_one
 from lab.bench.numbers import Number, compare
 from lab.bench.place import FIRST, batches, clear
 from ops.stack.stack import Stack
-from service.handler import waves
+from service.handler import split_conflicts
 from service.ids import derive
 from service.post import Entry, post, session
 from service.record import Message
@@ -26,7 +26,7 @@ def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
     )
     events = [{"message_id": f"m-{n}", "order_id": f"o-{n}", **known} for n in numbers]
     bulks = [
-        [Entry(m, fulfilled=True) for m in waves(records)[0] if isinstance(m, Message)]
+        [Entry(m, fulfilled=True) for m in split_conflicts(records)[0] if isinstance(m, Message)]
         for records in batches(orders)
     ]
     env, few = stack.env(), orders // 40

@@ -16,10 +16,10 @@ from ops.produce import connect
 from ops.stack.database import tool
 from ops.stack.stack import Stack
 from service.__main__ import wire
-from service.consumer import OrderConsumer
+from service.consumer import RecordConsumer
 from service.database import connect_to
 from service.dedup.tracking import FRESH
-from service.handler import handle, waves
+from service.handler import handle, split_conflicts
 from service.settings import Settings
 from service.write import rows, statement
 
@@ -59,7 +59,7 @@ def ours(settings: Settings, count: int) -> float:
     engine = connect_to(
         settings.database_url, settings.database_password_file, settings.database_timeout_seconds
     )
-    source, started = OrderConsumer(settings, lambda: False), 0.0
+    source, started = RecordConsumer(settings, lambda: False), 0.0
     steps = wire(settings, engine, source)._replace(post=lambda _: {}, mark=lambda _: None)
     with source.consumer:
         while count > 0:
@@ -92,7 +92,9 @@ def prepare_pgbench(env: dict[str, str], orders: int) -> str:
         )  # no time to unpack
         admin.execute("grant select on batch to app")
         for n, records in enumerate(batches(orders), 1):
-            admin.execute("insert into batch values (%s, %s)", (n, rows(waves(records)[0])))
+            admin.execute(
+                "insert into batch values (%s, %s)", (n, rows(split_conflicts(records)[0]))
+            )
     given = {":items": "(select items from batch where n = :n)", ":subscriber": "'fulfillment'"}
     sql = re.sub("|".join(given), lambda found: given[found[0]], statement(FRESH).text)
     return f"\\set n :n + 1\n{sql};\n"

@@ -3,6 +3,7 @@
 from functools import partial
 
 from lab.dedup_matrix import controls, effect
+from lab.dedup_matrix.laws import BREAKS
 from lab.dedup_matrix.stores import Place, Store, empty, forget, table_size
 from service.dedup import DedupStore, Write, load_store, stores
 
@@ -18,7 +19,8 @@ def in_postgres(name: str, table: str, title: str, choose_it: str) -> Store:
     return Store(
         title,
         choose_it,
-        make=lambda _place, _subscriber, _worker, write: load_store(name).store(write),
+        BREAKS[name],
+        make=lambda _place, _subscriber, _worker, write: load_store(name).make_store(write),
         lose=partial(empty, table),
         forget=partial(forget, forgets) if forgets else lambda _place, _subscriber: None,
         size=partial(table_size, table),
@@ -34,6 +36,7 @@ CONTROLS = {
     "nothing": Store(
         "no dedup",
         "when a second effect harms nobody",
+        BREAKS["nothing"],
         make=lambda _place, _subscriber, _worker, write: controls.nothing(write),
         lose=lambda _place, _subscriber: None,
         forget=lambda _place, _subscriber: None,
@@ -43,6 +46,7 @@ CONTROLS = {
     "apart": Store(
         "tracking table, in a transaction of its own",
         "never: it loses what a crash interrupts",
+        BREAKS["apart"],
         make=apart,
         lose=partial(empty, "truth.seen"),
         forget=partial(empty, "truth.seen"),

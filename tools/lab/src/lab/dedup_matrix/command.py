@@ -66,7 +66,7 @@ def run(place: Place, name: str, law: str) -> Cell:
     trial = Trial(place, STORES[name])
     ANOMALIES[law].happen(trial)
     verdict = trial.verdict()
-    declared = "breaks" if law in trial.breaks() else "keeps"
+    declared = "breaks" if law in trial.store.breaks else "keeps"
     return Cell(law, name, verdict.word, verdict.doubled, verdict.lost, declared)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine, text
 
-from service.database import sorted_errors
+from service.database import classify_errors
 from service.dedup import DedupStore, Handled, InTransaction, Write
 from service.record import Item, Message
 
@@ -16,17 +16,6 @@ TABLES = """
         subscriber text not null, message_id text not null, primary key (subscriber, message_id));
     grant select, insert, delete on truth.seen to app;
 """
-# What takes a memory: repeats, and whatever else makes a message come again.
-FORGETFUL = {
-    "repeated",
-    "repeated_in_a_batch",
-    "two_workers",
-    "rebalance",
-    "crash_after_effect",
-    "slow_worker",
-    "more_partitions",
-}
-FORGETFUL |= {"store_lost", "retention", "another_value", "two_subscribers"}
 SEE = text("""
     insert into truth.seen select :subscriber, unnest(cast(:message_ids as text[]))
     on conflict do nothing returning message_id
@@ -35,7 +24,7 @@ SEE = text("""
 
 def nothing(write: Write) -> DedupStore:
     """Every message is fresh, always; what needs no memory works without one."""
-    return InTransaction(write, ALL, breaks=frozenset(FORGETFUL))
+    return InTransaction(write, ALL)
 
 
 @dataclass
@@ -45,15 +34,12 @@ class Apart:
     write: Write
     engine: Engine
     subscriber: str
-    breaks: frozenset[str] = frozenset(
-        {"crash_before_effect", "store_lost", "retention", "another_value"}
-    )
     needs_sequence: bool = False
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:
         """What had not been seen is written down, and then given its effect."""
         ids = [item.message_id for item in batch if isinstance(item, Message)]
-        with sorted_errors(), self.engine.connect() as connection:
+        with classify_errors(), self.engine.connect() as connection:
             fresh = list(
                 connection.scalars(SEE, {"subscriber": self.subscriber, "message_ids": ids})
             )

@@ -13,7 +13,7 @@ from lab.dedup_matrix.effect import Moments, write
 from lab.dedup_matrix.stores import Place, Store
 from ops.stack.stack import Step
 from service.dedup import DedupStore
-from service.handler import waves
+from service.handler import split_conflicts
 from service.record import Item, read
 
 ORDERS = 2 * BATCH  # in each round
@@ -73,6 +73,6 @@ def prepare(place: Place, store: Store) -> tuple[DedupStore, list[list[Item]]]:
             r._replace(headers=[*r.headers, ("sequence", str(next(NUMBERS)).encode())])
             for r in records
         ]
-        [wave] = waves(numbered, partial(read, needs_sequence=True))
+        [wave] = split_conflicts(numbered, partial(read, needs_sequence=True))
         waiting.append(wave)
     return store.make(place, whose, "cost", partial(write, place.engine, whose, Moments())), waiting

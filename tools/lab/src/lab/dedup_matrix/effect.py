@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, TextClause, text
 
-from service.database import sorted_errors
+from service.database import classify_errors
 from service.dedup import Handled
 from service.record import Item, Message
 from service.write import rows
@@ -65,7 +65,7 @@ def write(
     hashes = {item.message_id: item.value_sha256 for item in batch if isinstance(item, Message)}
     moments.before()
     with (
-        sorted_errors(),
+        classify_errors(),
         engine.connect().execution_options(isolation_level="READ COMMITTED") as connection,
     ):
         asked = {"subscriber": subscriber, "items": rows(batch), **given}

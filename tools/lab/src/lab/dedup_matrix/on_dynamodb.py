@@ -5,6 +5,7 @@ from functools import partial
 from zlib import crc32
 
 from extras.dynamodb import store as dynamodb
+from lab.dedup_matrix.laws import BREAKS
 from lab.dedup_matrix.plain_dynamodb import Plain
 from lab.dedup_matrix.stores import Place, Store, forget, table_size
 from service.dedup import DedupStore, Write
@@ -24,17 +25,6 @@ def leases(place: Place, subscriber: str, worker: str, write: Write) -> DedupSto
 def plain(again: bool, place: Place, subscriber: str, _worker: str, write: Write) -> DedupStore:
     """Look, work, and the conditional put last; perhaps with a second look in between."""
     return Plain(write, counted(place), dynamodb.Settings().dynamodb_table, subscriber, again=again)
-
-
-def removed(place: Place, subscriber: str, _worker: str, write: Write) -> DedupStore:
-    """The same, before a lake that knows derived ids: what is doubled is seen once, what is dropped is not seen."""
-    return Plain(
-        write,
-        counted(place),
-        dynamodb.Settings().dynamodb_table,
-        subscriber,
-        breaks=frozenset({"another_value"}),
-    )
 
 
 def counted(place: Place) -> object:
@@ -85,6 +75,7 @@ def both_sizes(place: Place) -> int:
 PUT_LAST = Store(
     "DynamoDB, put last (the usual form)",
     "never for an effect that must not happen twice",
+    BREAKS["plain"],
     make=partial(plain, False),
     lose=lose,
     forget=lose,
@@ -101,12 +92,13 @@ ON_DYNAMODB = {
     "downstream": PUT_LAST._replace(
         title="DynamoDB, put last, and the lake removes doubles by their derived id",
         choose_it="if whoever reads the events removes doubles, and nobody else sees the effect",
-        make=removed,
+        breaks=BREAKS["downstream"],
         downstream=True,
     ),
     "dynamodb": PUT_LAST._replace(
         title="DynamoDB, lease and fencing token",
         choose_it="if workers should see what others have in hand before they begin; the fence in Postgres decides",
+        breaks=BREAKS["dynamodb"],
         make=leases,
         forget=forget_both,
         size=both_sizes,

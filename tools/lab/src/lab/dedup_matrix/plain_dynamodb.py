@@ -9,18 +9,6 @@ from service.dedup import Handled, Write
 from service.record import Item, Message
 
 SOME = "fresh as (select message_id from item where message_id = any(:message_ids))"
-# Between the look and the put lies the work: who comes meanwhile, and who comes after a crash, works once more.
-BREAKS = frozenset(
-    {
-        "two_workers",
-        "rebalance",
-        "slow_worker",
-        "crash_after_effect",
-        "store_lost",
-        "retention",
-        "another_value",
-    }
-)
 
 
 def go_on() -> None:
@@ -41,7 +29,6 @@ class Plain:
     subscriber: str
     again: bool = False
     work: Callable[[], None] = go_on
-    breaks: frozenset[str] = BREAKS
     needs_sequence: bool = False
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:

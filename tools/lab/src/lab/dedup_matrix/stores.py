@@ -24,6 +24,7 @@ class Store(NamedTuple):
 
     title: str
     choose_it: str  # one line: when
+    breaks: frozenset[str]  # the laws of anomalies.py that it breaks; it keeps every other one
     make: Callable[[Place, str, str, Write], DedupStore]  # for a subscriber and a worker
     lose: Callable[[Place, str], None]  # all that it keeps for a subscriber is gone
     forget: Callable[[Place, str], None]  # all that it keeps is older than the retention

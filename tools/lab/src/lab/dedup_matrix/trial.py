@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from lab.dedup_matrix.effect import Moments, effects, write
 from lab.dedup_matrix.stores import Place, Store
-from service.handler import compare, waves
+from service.handler import compare, split_conflicts
 from service.outage import OutageError
 from service.record import Item, Record, read
 
@@ -99,7 +99,9 @@ class Trial:
         except CrashError:
             pass
         self.expected |= {
-            (whose, header.decode()) for record in records for header in record.given("message_id")
+            (whose, header.decode())
+            for record in records
+            for header in record.header_values("message_id")
         }
 
     def waves(
@@ -107,7 +109,7 @@ class Trial:
     ) -> list[list[Item]]:
         """As the service folds a batch; who has no dedup has not thought of that either."""
         return (
-            waves(records, to_item)
+            split_conflicts(records, to_item)
             if self.store.folds
             else [[to_item(record)] for record in records]
         )
@@ -143,11 +145,6 @@ class Trial:
                 other.join(0.01)
 
         return moment
-
-    def breaks(self) -> frozenset[str]:
-        """What the store says of itself."""
-        to = partial(write, self.place.engine, self.name, Moments())
-        return self.store.make(self.place, self.name, "nobody", to).breaks
 
     def join(self) -> None:
         """Wait for every other worker to end."""

@@ -9,12 +9,12 @@ from sqlalchemy import Engine
 
 from lab.ladder.strikes import Strikes
 from service.__main__ import main, wire
-from service.consumer import OrderConsumer
+from service.consumer import RecordConsumer
 from service.handler import Steps
 from service.settings import Settings
 
 
-def struck(settings: Settings, engine: Engine, consumer: OrderConsumer) -> Steps:
+def struck(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
     """The real steps; frozen before the write, killed after it, or when the POST is answered and nothing is noted."""
     real, strikes = wire(settings, engine, consumer), Strikes(Path(os.environ["STRIKES"]))
 
