@@ -3,9 +3,11 @@
 import os
 from pathlib import Path
 
+from dotenv import dotenv_values
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from ops.stack.extra import ExtraProcess, Value, extra_processes, read_extra_settings
 from ops.stack.jars import jars_folder
 
 ROOT = Path(__file__).parent.parent
@@ -22,17 +24,15 @@ class Settings(BaseSettings):
     kafka_controller_port: int = 19093
     connect_port: int = 18083
     audit_port: int = 18081
-    dynamodb_port: int = 18000
     service_port: int = 18080  # a second service process listens ten above, and so on
     services: int = Field(
         default=1, ge=1, le=3
     )  # more than three would wait: the topic has three partitions
     group_id: str = "fulfillment"
-    dedup_store: str = "tracking"  # the service's; dynamodb needs a part of its own
-    dynamodb: bool = False  # start that part in any case
+    dedup_store: str = "tracking"  # the service's
     land: bool = False  # also keep landing going, as one more process
-    aggregator: bool = False  # also sum batches, as one more process
-    aggregator_port: int = 18082
+    # What the manifests of extras declare, read from the environment and .env by their own names.
+    extras: dict[str, Value] = Field(default_factory=dict, validate_default=True)
 
     run_dir: Path = Path(".run")
     jars_dir: Path = Path()  # RUN_DIR/jars unless set, so that several stacks may share one cache
@@ -51,15 +51,16 @@ class Settings(BaseSettings):
         """The same folder wherever the command was typed."""
         return ROOT / run_dir
 
+    @field_validator("extras")
+    @classmethod
+    def _of_the_extras(cls, given: dict[str, Value]) -> dict[str, Value]:
+        """Return the settings of every extra that is here."""
+        return read_extra_settings(given, dict(dotenv_values(ROOT / ".env")) | dict(os.environ))
+
     @property
     def secrets_dir(self) -> Path:
         """One file for each role's password; nobody but the user reads them."""
         return self.run_dir / "secrets"
-
-    @property
-    def with_dynamodb(self) -> bool:
-        """Whether DynamoDB Local is a part of the stack."""
-        return self.dynamodb or self.dedup_store == "dynamodb"
 
     @property
     def data_dir(self) -> Path:
@@ -71,16 +72,22 @@ class Settings(BaseSettings):
         """The cache of jars."""
         return self.run_dir / "jars" if self.jars_dir == Path() else ROOT / self.jars_dir
 
+    def extra_processes(self) -> dict[str, ExtraProcess]:
+        """Return the processes that extras add to this stack, by the name of the extra."""
+        return {
+            name: process
+            for name, process in extra_processes().items()
+            if process.wanted(self.extras, self.dedup_store)
+        }
+
     def environment(self) -> dict[str, str]:
         """The names that every part, `.run/env` and the tests know; passwords only as files."""
-        names = (
-            self._addresses() | self._places() | (self._key_value() if self.with_dynamodb else {})
-        )
-        return (
-            {name: os.environ.get(name, value) for name, value in names.items()}
-            if self.attach
-            else names
-        )
+        names = self._addresses() | self._places()
+        for process in self.extra_processes().values():
+            names |= process.shared_environment(self.extras)
+        if not self.attach:
+            return names
+        return {name: os.environ.get(name, value) for name, value in names.items()}
 
     def _addresses(self) -> dict[str, str]:
         """Where each part answers."""
@@ -95,15 +102,6 @@ class Settings(BaseSettings):
             "SERVICE_URL": f"http://{HOST}:{self.service_port}",
             "GROUP_ID": self.group_id,
         }
-
-    def _key_value(self) -> dict[str, str]:
-        """Where DynamoDB Local answers; it takes any keys, but a client wants to have some, and never real ones."""
-        keys = {
-            "AWS_ACCESS_KEY_ID": "local",
-            "AWS_SECRET_ACCESS_KEY": "local",
-            "AWS_DEFAULT_REGION": "eu-central-1",
-        }
-        return keys | {"DYNAMODB_URL": f"http://{HOST}:{self.dynamodb_port}"}
 
     def _places(self) -> dict[str, str]:
         """Where files lie."""

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 import pytest
 from pyspark.sql import SparkSession
 
+from contract.extras import manifests
 from ops.settings import ROOT, Settings
+from ops.stack.extra import extra_processes
 from ops.stack.jars import fetch_jars
 from ops.stack.stack import Stack
-from service.dedup import stores
 from spark.reconcile import Result, run
 from spark.session import make_session
 from spark.settings import Settings as SparkSettings
@@ -27,8 +28,11 @@ PORTS = int(
 
 
 @contextmanager
-def running(name: str, ports: int, *, dynamodb: bool = False) -> Iterator[Stack]:
-    """A stack in a folder and on ports of its own."""
+def running(name: str, ports: int, started: frozenset[str] = frozenset()) -> Iterator[Stack]:
+    """Run a stack in a folder and on ports of its own, with the processes of these extras."""
+    extras: dict[str, bool | int | str] = {}
+    for number, (extra, process) in enumerate(extra_processes().items()):
+        extras |= {process.switch: extra in started, process.port: ports + 20 + number}
     settings = Settings(
         run_dir=ROOT / ".run" / name,
         jars_dir=ROOT / ".run" / "jars",
@@ -38,9 +42,7 @@ def running(name: str, ports: int, *, dynamodb: bool = False) -> Iterator[Stack]
         connect_port=ports + 83,
         audit_port=ports + 81,
         service_port=ports + 10,
-        dynamodb=dynamodb,
-        dynamodb_port=ports + 80,
-        aggregator_port=ports + 82,
+        extras=extras,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(
@@ -64,7 +66,8 @@ def clean_stack() -> Iterator[Stack]:
 @pytest.fixture(scope="session")
 def spoiled_stack() -> Iterator[Stack]:
     """The same once more, for controls and planted defects."""
-    with running("test-spoiled", PORTS + 100, dynamodb="dynamodb" in stores()) as stack:
+    stores = frozenset(manifests("dedup"))
+    with running("test-spoiled", PORTS + 100, started=stores) as stack:
         yield stack
 
 

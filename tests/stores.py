@@ -1,22 +1,20 @@
-"""Every dedup store that has a file, and the databases that they are tried in."""
+"""Every dedup store that has a file, and the table of each."""
 
-import subprocess
-import sys
+import re
 
-from ops.stack.stack import Stack
 from service.dedup import load_store, stores
 
 STORES = sorted(stores())
 SQL = [
     name for name in STORES if hasattr(load_store(name), "FRESH")
 ]  # their claim is part of the business statement
-OWN_TABLES = [name for name in SQL if hasattr(load_store(name), "TABLES")]
 RETAINED = [name for name in SQL if hasattr(load_store(name), "FORGET")]
+OWN_TABLES = [name for name in SQL if name != "tracking"]
 
 
-def apply_tables(stack: Stack, name: str) -> None:
-    """What `pipeline up` does before the service starts."""
-    env = stack.env() | {"DEDUP_STORE": name}
-    command = [sys.executable, "-m", "ops.stack.dedup_tables"]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+def table_of(name: str) -> str:
+    """Return the table in which a store keeps what it knows."""
+    store = load_store(name)
+    claim = store.FRESH if hasattr(store, "FRESH") else store.FENCED
+    [table] = re.findall(r"insert into (\w+)", claim)
+    return str(table)

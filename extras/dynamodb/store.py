@@ -29,19 +29,6 @@ except ModuleNotFoundError as missing:
         f"DEDUP_STORE=dynamodb: {missing}; install it: pip install '.[dynamodb]'"
     ) from missing
 
-TABLES = """
-    create table if not exists fence (
-        subscriber text not null, message_id text not null,
-        token      bigint not null,   -- who comes with a lower one comes too late
-        done       boolean not null,  -- it had its effect
-        touched_at timestamptz not null default now(),
-        primary key (subscriber, message_id)
-    );
-    create index if not exists fence_touched_at on fence using brin (touched_at) with (pages_per_range = 16);
-    grant select, insert, update on fence to app;
-    grant select, delete, update (touched_at) on fence to purger; -- update: to lock what it deletes
-"""
-
 # Insert first, as in tracking; only what was stolen finds a row, and then the highest token wins, once. A thief
 # comes here twice: before its work with done = false, so that whoever was robbed is too late from now on.
 FENCED = """

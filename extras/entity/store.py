@@ -2,17 +2,6 @@
 
 from service.dedup import DedupStore, InTransaction, Write
 
-TABLES = """
-    create table if not exists order_state (
-        subscriber  text not null, order_id text not null,
-        message_ids text[] not null default '{}',  -- beside them, whatever else is known of the order
-        touched_at  timestamptz not null default now(),
-        primary key (subscriber, order_id)
-    );
-    grant select, insert, update on order_state to app;
-    grant select, update (message_ids) on order_state to purger;
-"""
-
 # One update of each order, which adds the ids that it has not, and returns those that it had (PostgreSQL 18).
 FRESH = """
     given as (

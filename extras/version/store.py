@@ -2,18 +2,6 @@
 
 from service.dedup import DedupStore, InTransaction, Write
 
-TABLES = """
-    create table if not exists order_version (
-        subscriber text not null, order_id text not null,
-        version    text collate "C" not null check (char_length(version) = 18), -- compared as text, as event ids
-                                                                                 -- are: so all have one width
-        touched_at timestamptz not null default now(),
-        primary key (subscriber, order_id)
-    );
-    grant select, insert, update on order_version to app;
-    grant select, delete, update (touched_at) on order_version to purger; -- update: to lock what it deletes
-"""
-
 # One conditional update of each order, which also returns what its version was (PostgreSQL 18); a version that is not
 # raised returns nothing. Fresh is what is above it, and above everything of this order before it in its batch.
 FRESH = """

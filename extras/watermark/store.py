@@ -9,15 +9,6 @@ from service.database import classify_errors
 from service.dedup import DedupStore, InTransaction, Write
 from service.outage import OutageError
 
-TABLES = """
-    create table if not exists watermark (
-        subscriber text not null, topic text not null, partition integer not null,
-        sequence   bigint not null,  -- every number up to this one has been handled, or will never be
-        primary key (subscriber, topic, partition)
-    );
-    grant select, insert, update on watermark to app;
-"""
-
 # One conditional update of each mark, which also returns what the mark was (PostgreSQL 18); a mark that is not
 # raised returns nothing. Fresh is what is above it, and above everything before it in its batch.
 FRESH = """

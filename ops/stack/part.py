@@ -9,10 +9,10 @@ from pathlib import Path
 
 import requests
 
-from extras.dynamodb import local as dynamodb
 from ops.settings import HOST, ROOT, Settings
-from ops.stack import broker, database, dedup_tables
-from ops.stack.jars import Run
+from ops.stack import broker, database
+from ops.stack.extra import ExtraProcess, extra_processes
+from ops.stack.jars import Run, jars_folder
 
 
 @dataclass(frozen=True)
@@ -26,30 +26,36 @@ class Part:
     env: dict[str, str] = field(default_factory=dict)
     prepare: Callable[[Run], None] = lambda _run: None
     then: dict[str, list[str]] = field(default_factory=dict)  # one-shots, once it is ready
+    poms: dict[Path, dict[str, str]] = field(default_factory=dict)  # profile -> folder of its jars
     stop_signal: signal.Signals = signal.SIGTERM
 
 
 def parts(settings: Settings) -> list[Part]:
-    """All of them, in the order in which they start."""
-    services = [service(settings, number) for number in range(1, settings.services + 1)]
-    asked = [(settings.aggregator, aggregator), (settings.land, land)]
-    further = [make(settings) for wanted, make in asked if wanted]
-    beside = [key_value(settings)] if settings.with_dynamodb else []
-    return [
-        postgres(settings),
-        *beside,
-        kafka(settings),
-        connect(settings),
-        audit(settings),
-        *services,
-        *further,
+    """Return the parts of this stack in the order in which they start."""
+    extras = [
+        extra(settings, name, process) for name, process in settings.extra_processes().items()
     ]
+    services = [service(settings, number) for number in range(1, settings.services + 1)]
+    landing = [land(settings)] if settings.land else []
+    core = [postgres(settings), kafka(settings), connect(settings), audit(settings)]
+    return [*core, *extras, *services, *landing]
+
+
+def part_by_name(settings: Settings, name: str) -> Part:
+    """Return a part by its name, even one that this stack does not start by itself."""
+    if name == "land":
+        return land(settings)
+    if process := extra_processes().get(name):
+        return extra(settings, name, process)
+    return service(settings, int(name.removeprefix("service-")))
 
 
 def poms(settings: Settings) -> dict[Path, dict[str, str]]:
-    """Whose jars they need; a profile of a pom has a folder of its own."""
-    beside: dict[Path, dict[str, str]] = {dynamodb.POM: {}} if settings.with_dynamodb else {}
-    return {broker.POM: broker.PLACES, ROOT / "spark" / "pom.xml": {}} | beside
+    """Return the poms whose jars this stack needs, each with its profiles and their folders."""
+    found: dict[Path, dict[str, str]] = {ROOT / "spark" / "pom.xml": {}}
+    for part in parts(settings):
+        found |= part.poms
+    return found
 
 
 def postgres(settings: Settings) -> Part:
@@ -65,18 +71,6 @@ def postgres(settings: Settings) -> Part:
     )
 
 
-def key_value(settings: Settings) -> Part:
-    """DynamoDB Local; then the table of the dedup store."""
-    return Part(
-        name="dynamodb",
-        argv=dynamodb.command(settings),
-        ports={"DYNAMODB_PORT": settings.dynamodb_port},
-        ready=partial(dynamodb.ready, settings),
-        prepare=partial(dynamodb.prepare, settings),
-        then={"dynamodb-table": [sys.executable, "-m", "extras.dynamodb.store"]},
-    )
-
-
 def kafka(settings: Settings) -> Part:
     """The broker, which is its own controller; then every topic."""
     return Part(
@@ -89,6 +83,7 @@ def kafka(settings: Settings) -> Part:
         ready=partial(broker.ready, settings),
         prepare=partial(broker.prepare, settings),
         then={"topics": [sys.executable, "-m", "connect", "topics"]},
+        poms={broker.POM: broker.PLACES},
     )
 
 
@@ -116,27 +111,35 @@ def audit(settings: Settings) -> Part:
 
 
 def service(settings: Settings, number: int) -> Part:
-    """One of the service processes: `service`, `service-2`, `service-3`; before it, its dedup store's tables."""
+    """One of the service processes: `service`, `service-2`, `service-3`."""
     port = settings.service_port + 10 * (number - 1)
     return Part(
         name="service" if number == 1 else f"service-{number}",
         argv=[sys.executable, "-m", "service"],
         ports={"SERVICE_PORT": port},
         ready=partial(answers, f"http://{HOST}:{port}/readyz"),
-        prepare=partial(dedup_tables.prepare, settings),
         env={"SERVICE_HOST": HOST, "SERVICE_PORT": str(port)},
     )
 
 
-def aggregator(settings: Settings) -> Part:
-    """The second subscriber, which sums batches."""
-    port = settings.aggregator_port
+def extra(settings: Settings, name: str, process: ExtraProcess) -> Part:
+    """Return the process that an extra adds, as its manifest describes it."""
+    port = settings.extras[process.port]
+    places = {"data": str(settings.data_dir / name)}
+    poms = {}
+    if process.pom:
+        pom = process.folder / process.pom
+        poms[pom] = dict[str, str]()
+        places["jars"] = str(jars_folder(settings.jars, pom))
+    command = [word.format(port=port, **places) for word in process.command]
     return Part(
-        name="aggregator",
-        argv=[sys.executable, "-m", "extras.aggregator"],
-        ports={"AGGREGATOR_PORT": port},
-        ready=partial(answers, f"http://{HOST}:{port}/readyz"),
-        env={"AGGREGATOR_HOST": HOST, "AGGREGATOR_PORT": str(port)},
+        name=name,
+        argv=[sys.executable, *command],
+        ports={process.port: int(port)},
+        ready=partial(answers, f"http://{HOST}:{port}{process.ready_path}", process.ready_status),
+        env=process.environment | {process.port: str(port)},
+        then={step: [sys.executable, *words] for step, words in process.then.items()},
+        poms=poms,
     )
 
 
@@ -151,10 +154,10 @@ def land(settings: Settings) -> Part:
     )
 
 
-def answers(url: str) -> str:
-    """Nothing when it answers 200, else what came instead."""
+def answers(url: str, expected: int = requests.codes.ok) -> str:
+    """Return nothing when the URL answers with this status, else what came instead."""
     try:
         status = requests.get(url, timeout=2).status_code
     except requests.RequestException as failure:
         return f"{url}: {type(failure).__name__}"
-    return "" if status == requests.codes.ok else f"{url} answers {status}"
+    return "" if status == expected else f"{url} answers {status}"

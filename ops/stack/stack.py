@@ -17,7 +17,7 @@ from ops.stack.checks import check
 from ops.stack.files import make_secrets
 from ops.stack.interrupts import undisturbed
 from ops.stack.jars import fetch_jars, jars_folder
-from ops.stack.part import Part, aggregator, land, parts, poms, service
+from ops.stack.part import Part, part_by_name, parts, poms
 from ops.stack.state import Identity, write_state
 from ops.stack.supervisor import Say, StackError, Supervisor, until
 
@@ -153,10 +153,8 @@ class Stack:
         )
 
     def part(self, name: str) -> Part:
-        """A part by its name; landing, the aggregator and further service processes too, configured or not."""
-        if make := {"land": land, "aggregator": aggregator}.get(name):
-            return make(self.settings)
-        return self.parts.get(name) or service(self.settings, int(name.removeprefix("service-")))
+        """Return a part by its name, even one that this stack does not start by itself."""
+        return self.parts.get(name) or part_by_name(self.settings, name)
 
     def prepare(self, missing: list[Part]) -> None:
         """Look whether it can work at all, then make what every part needs."""

@@ -1,12 +1,15 @@
 """What every dedup store that lives in Postgres does on a real one, whichever is chosen."""
 
-import re
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
+import psycopg
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, make_url
 
 from ops.stack.stack import Stack
 from service.dedup import load_store
@@ -14,18 +17,18 @@ from service.handler import split_conflicts
 from service.write import write
 from tests.builders import record, value
 from tests.client import connect, counts, fresh, query
-from tests.stores import OWN_TABLES, SQL, STORES, apply_tables
+from tests.stores import OWN_TABLES, SQL, STORES, table_of
 from tests.unit.drift import read_compose
 
 
-def drop_tables(name: str) -> None:
-    """Take a store's own tables and functions away."""
-    found = re.findall(
-        r"create (?:or replace )?(table|function) (?:if not exists )?(\w+)", load_store(name).TABLES
-    )
+@contextmanager
+def without_table(name: str) -> Iterator[None]:
+    """Take a store's table out of sight for a while."""
+    table = table_of(name)
     with connect(role="postgres") as admin:
-        for kind, made in found:
-            admin.execute(f"drop {kind} if exists {made}".encode())
+        admin.execute(f"alter table {table} rename to {table}_away".encode())
+        yield
+        admin.execute(f"alter table {table}_away rename to {table}".encode())
 
 
 @pytest.mark.parametrize("name", OWN_TABLES)
@@ -33,52 +36,68 @@ def test_a_store_without_its_tables_ends_the_service_in_one_sentence(
     spoiled: Stack, name: str
 ) -> None:
     """What the database lacks is said at the start, with the way out; no traceback, and no waiting for ever."""
-    drop_tables(name)
     env = spoiled.env() | {"DEDUP_STORE": name, "SERVICE_PORT": "0", "GROUP_ID": fresh("group")}
-    ended = subprocess.run(
-        [sys.executable, "-m", "service"],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    with without_table(name):
+        ended = subprocess.run(
+            [sys.executable, "-m", "service"],
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
     [sentence] = ended.stderr.splitlines()
     assert ended.returncode == 1
-    assert sentence.startswith("database: relation ")
-    assert sentence.endswith(
-        "run the migrations, and apply the tables of DEDUP_STORE (README: Choosing a dedup store)"
-    )
+    assert sentence.startswith(f'database: relation "{table_of(name)}" does not exist: ')
+    assert "run the migrations" in sentence
+
+
+def migrate(env: Mapping[str, str], words: Sequence[str]) -> None:
+    """Run the migrations, which must end well."""
+    command = [sys.executable, *words]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", OWN_TABLES)
 def test_the_tables_of_a_store_are_made_once_and_belong_to_owner(spoiled: Stack, name: str) -> None:
     """Applied twice they are the same, with their rows; the service writes to them and owns nothing."""
-    drop_tables(name)
-    apply_tables(spoiled, name)
-    [table] = re.findall(r"create table if not exists (\w+)", load_store(name).TABLES)
     made = "select oid from pg_class where relname = %s and relowner = 'owner'::regrole"
-    [before] = query(made, table, role="postgres")
-    apply_tables(spoiled, name)
-    assert query(made, table, role="postgres") == [before]
+    [before] = query(made, table_of(name), role="postgres")
+    migrate(spoiled.env(), ["-m", "migrations", "upgrade"])
+    assert query(made, table_of(name), role="postgres") == [before]
+
+
+@pytest.fixture(scope="module")
+def made_by_compose(spoiled_stack: Stack) -> Iterator[str]:
+    """A database of its own that is made as compose.yaml makes it."""
+    env = spoiled_stack.env()
+    names = {}
+    for setting in ("DATABASE_URL", "AUDIT_DATABASE_URL"):
+        names[setting] = fresh("compose").replace("-", "_")
+        env[setting] = env[setting].rpartition("/")[0] + "/" + names[setting]
+    _, *words = read_compose()["services"]["migrations"]["command"]
+    migrate(env, [*words, "--without-slots"])
+    yield names["DATABASE_URL"]
+    admin_url = make_url(env["ADMIN_DATABASE_URL"])
+    password = Path(env["ADMIN_DATABASE_PASSWORD_FILE"]).read_text()
+    with psycopg.connect(admin_url.render_as_string(), password=password, autocommit=True) as admin:
+        for name in names.values():
+            admin.execute(f"drop database {name} with (force)".encode())
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_the_containers_make_the_same_tables(spoiled: Stack, name: str) -> None:
-    """What compose.yaml runs before the service makes the tables of the chosen store, and needs none for others."""
-    tables = re.findall(
-        r"create table if not exists (\w+)", getattr(load_store(name), "TABLES", "")
-    )
-    if tables:
-        drop_tables(name)
-    _, *words = read_compose()["services"]["dedup-tables"]["command"]
-    env = spoiled.env() | {"DEDUP_STORE": name}
-    done = subprocess.run(
-        [sys.executable, *words], env=env, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    made = query("select relname from pg_class where relname = any(%s)", tables, role="postgres")
-    assert [table for (table,) in made] == tables
+def test_the_containers_make_the_same_tables(
+    spoiled: Stack, made_by_compose: str, name: str
+) -> None:
+    """What compose.yaml runs before the service makes the table of every store that is here."""
+    columns = """
+        select column_name, data_type, is_nullable, column_default
+        from information_schema.columns where table_name = %s order by ordinal_position
+    """
+    ours = query(columns, table_of(name), role="postgres")
+    assert ours
+    assert query(columns, table_of(name), database=made_by_compose, role="postgres") == ours
 
 
 def test_a_store_that_is_not_there_is_told_with_those_that_are(spoiled: Stack) -> None:
@@ -102,7 +121,6 @@ def test_each_subscriber_claims_the_same_message_once(
     engine: Engine, spoiled: Stack, name: str
 ) -> None:
     """Two subscribers, three deliveries to each: it is fresh once for each of them, and its effect is there once."""
-    apply_tables(spoiled, name)
     message_id, topic = fresh("m"), fresh("topic")
     message = record(message_id, value(fresh("o")), [("sequence", b"7")], topic)
     [wave] = split_conflicts([message])

@@ -22,7 +22,7 @@ from service.outage import OutageError
 from service.write import write
 from tests.builders import record, value
 from tests.client import connect, counts, fresh, query
-from tests.stores import OWN_TABLES, RETAINED, apply_tables
+from tests.stores import OWN_TABLES, RETAINED
 
 FORTNIGHT = 14 * 86_400.0
 
@@ -69,7 +69,6 @@ class Shelf(NamedTuple):
 @pytest.fixture(params=RETAINED)
 def shelf(request: pytest.FixtureRequest, spoiled: Stack) -> Iterator[Shelf]:
     """Each store that keeps something for each message or order."""
-    apply_tables(spoiled, request.param)
     subscriber = fresh("subscriber")
     env = spoiled.env() | {"SUBSCRIBER": subscriber}
     engine = connect_to(

@@ -1,7 +1,7 @@
 """compose.yaml beside the embedded stack: what one of them says differently, in sentences."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from connect.settings import Settings as Setup
 from migrations.settings import Settings as Migrations
 from ops.settings import ROOT, Settings
 from ops.stack import broker, database
+from ops.stack.extra import extra_processes
 from ops.stack.part import Part, parts
 from service.audit.settings import Settings as Audit
 from service.settings import Settings as Service
@@ -26,17 +27,8 @@ PARTS: dict[str, tuple[str, set[str]]] = {
     "service": ("service", {*Service.model_fields}),
     "land": ("land", {*Spark.model_fields}),
 }
-if (
-    ROOT / "service" / "aggregator" / "settings.py"
-).exists():  # may be deleted; reads what the service reads
-    own = import_module("extras.aggregator.settings").Settings.model_fields
-    PARTS["aggregator"] = (
-        "aggregator",
-        {*own, *Service.model_fields} - {"dedup_store"},
-    )  # it has its own way
 # Where a part listens and finds its jars is each stack's own affair; that it is told is not.
 OWN = {"AUDIT_HOST", "AUDIT_PORT", "SERVICE_HOST", "SERVICE_PORT", "SPARK_JARS_DIR"}
-OWN |= {"AGGREGATOR_HOST", "AGGREGATOR_PORT"}
 BROKER = {"listeners", "advertised.listeners", "controller.quorum.voters", "log.dirs"}
 WORKER = {
     "bootstrap.servers",
@@ -51,37 +43,68 @@ HOST_LISTENER = (
 Compose = dict[str, Any]
 
 
+def compose_files() -> list[Path]:
+    """Return compose.yaml, and after it what extras add to it."""
+    return [ROOT / "compose.yaml", *sorted(ROOT.glob("extras/*/compose.yaml"))]
+
+
+def env_examples() -> str:
+    """Return what .env.example says, and after it what extras say of their own settings."""
+    files = [ROOT / ".env.example", *sorted(ROOT.glob("extras/*/.env.example"))]
+    return "".join(file.read_text() for file in files)
+
+
 def read_compose() -> Compose:
-    """The file with every variable at its default."""
-    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", (ROOT / "compose.yaml").read_text())
-    compose: Compose = yaml.safe_load(text.replace("$$", "$"))
+    """Return the whole pipeline with every variable at its default."""
+    compose: Compose = {"services": {}}
+    for file in compose_files():
+        text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", file.read_text())
+        compose["services"] |= yaml.safe_load(text.replace("$$", "$"))["services"]
     return compose
+
+
+def parts_of_compose(compose: Compose) -> dict[str, tuple[str, set[str]]]:
+    """Return each Python part: its name in the embedded stack, and what it reads."""
+    found = dict(PARTS)
+    for name in extra_processes():
+        if name not in compose["services"]:
+            continue  # the extra runs in the embedded stack alone
+        own = import_module(f"extras.{name}.settings").Settings
+        found[name] = (name, {*own.model_fields, *Service.model_fields} - {"dedup_store"})
+    return found
 
 
 def drift(compose: Compose, embedded: Settings) -> list[str]:
     """Every difference that is not one of place."""
     services = compose["services"]
+    read_by = parts_of_compose(compose)
     return [
-        *(line for name in PARTS for line in commands(services[name], name, embedded)),
-        *(line for name in PARTS for line in environments(services[name], name, embedded)),
+        *(line for name in read_by for line in commands(services, name, read_by, embedded)),
+        *(line for name in read_by for line in environments(services, name, read_by, embedded)),
         *postgres(services["postgres"], embedded),
         *kafka(services["kafka"], embedded),
         *connect(services["connect"], embedded),
     ]
 
 
-def commands(service: Compose, name: str, embedded: Settings) -> Iterator[str]:
+def commands(
+    services: Compose, name: str, read_by: Mapping[str, tuple[str, set[str]]], embedded: Settings
+) -> Iterator[str]:
     """Whether the same module is started with the same words."""
     started = everything(embedded)
     argv = {part.name: part.argv for part in started} | {
         n: argv for part in started for n, argv in part.then.items()
     }
-    yield from differ(f"{name}: command", service["command"][1:], argv[PARTS[name][0]][1:])
+    ours, theirs = services[name]["command"], argv[read_by[name][0]]
+    yield from differ(f"{name}: command", ours[1:], theirs[1:])
 
 
-def environments(service: Compose, name: str, embedded: Settings) -> Iterator[str]:
+def environments(
+    services: Compose, name: str, read_by: Mapping[str, tuple[str, set[str]]], embedded: Settings
+) -> Iterator[str]:
     """Whether what one stack tells a part, the other tells it too; and whether all that may be set can be set."""
-    own_name, fields = PARTS[name]
+    own_name, fields = read_by[name]
+    service = services[name]
     own = next((part.env for part in everything(embedded) if part.name == own_name), {})
     told = {
         key: value for key, value in (embedded.environment() | own).items() if key.lower() in fields
@@ -90,17 +113,13 @@ def environments(service: Compose, name: str, embedded: Settings) -> Iterator[st
     fixed = {key: str(value) for key, value in given.items() if value is not None}
     for key in sorted(told.keys() | fixed.keys()):
         ours, theirs = fixed.get(key), told.get(key)
-        if key in OWN:
+        if key in OWN or key in own:
             yield from differ(f"{name}: {key} is told", ours is not None, theirs is not None)
         else:
             yield from differ(
                 f"{name}: {key}", ours and without_place(ours), theirs and without_place(theirs)
             )
-    documented = (
-        set(re.findall(r"^#(\w+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
-        - told.keys()
-        - OWN
-    )
+    documented = set(re.findall(r"^#(\w+)=", env_examples(), re.MULTILINE)) - told.keys() - OWN
     passed_on = {key for key, value in service["environment"].items() if value is None}
     may_be_set = {key for key in documented if key.lower() in fields}
     yield from differ(f"{name}: what .env may set", sorted(passed_on), sorted(may_be_set))
@@ -108,7 +127,9 @@ def environments(service: Compose, name: str, embedded: Settings) -> Iterator[st
 
 def everything(embedded: Settings) -> list[Part]:
     """All parts, those that are only started when asked for among them."""
-    return parts(embedded.model_copy(update={"aggregator": True, "land": True}))
+    switches = {process.switch: True for process in extra_processes().values()}
+    extras = embedded.extras | switches
+    return parts(embedded.model_copy(update={"extras": extras, "land": True}))
 
 
 def without_place(value: str) -> str:

@@ -12,10 +12,11 @@ import pytest
 
 from ops.settings import ROOT, Settings
 from ops.stack import files
-from tests.unit.drift import drift, read_compose
+from tests.unit.drift import compose_files, drift, env_examples, read_compose
 
 COMPOSE = read_compose()
 SERVICES: dict[str, Any] = COMPOSE["services"]
+TEXT = "".join(file.read_text() for file in compose_files())
 
 
 def embedded(tmp_path: Path, **changed: Any) -> Settings:
@@ -135,17 +136,16 @@ def test_every_container_is_closed() -> None:
 
 def test_every_published_port_is_a_variable() -> None:
     """Whoever has a port in use can choose another."""
-    published = re.findall(r"127\.0\.0\.1:(\S+):\d+\"\]", (ROOT / "compose.yaml").read_text())
+    published = re.findall(r"127\.0\.0\.1:(\S+):\d+\"\]", TEXT)
     assert len(published) == sum(len(service.get("ports", [])) for service in SERVICES.values())
     assert [port for port in published if not re.fullmatch(r"\$\{[A-Z_]+:-[\d-]+\}", port)] == []
 
 
 def test_every_variable_is_explained() -> None:
     """What compose.yaml takes from the environment stands in .env.example, with the same default."""
-    text, example = (ROOT / "compose.yaml").read_text(), (ROOT / ".env.example").read_text()
-    documented = dict(re.findall(r"^#(\w+)=(.*?)(?: +#.*)?$", example, re.MULTILINE))
-    taken = dict(re.findall(r"\$\{(\w+):-([^}]*)\}", text))
-    passed_on = re.findall(r"^ +([A-Z_]+):(?: #.*)?$", text, re.MULTILINE)
+    documented = dict(re.findall(r"^#(\w+)=(.*?)(?: +#.*)?$", env_examples(), re.MULTILINE))
+    taken = dict(re.findall(r"\$\{(\w+):-([^}]*)\}", TEXT))
+    passed_on = re.findall(r"^ +([A-Z_]+):(?: #.*)?$", TEXT, re.MULTILINE)
     assert {name: documented.get(name) for name in taken} == taken
     assert [name for name in passed_on if name not in documented] == []
 
@@ -159,18 +159,18 @@ def test_the_images_install_what_the_lock_says() -> None:
 
 
 def test_the_setup_image_has_what_its_code_imports() -> None:
-    """The image of the one-shots holds connect and the service's packages, and the one-shots need no more."""
-    packages = re.findall(
-        r"^([\w-]+)==", (ROOT / "service" / "requirements.lock").read_text(), re.MULTILINE
-    )
-    files = list((ROOT / "ops" / "setup").glob("*.py"))
-    found = [
-        re.findall(r"^(?:from|import) ([\w.]+)", file.read_text(), re.MULTILINE) for file in files
-    ]
-    others = {name for names in found for name in names if not name.startswith("connect.")}
-    known = {name.replace("-", "_") for name in packages} | sys.stdlib_module_names
+    """The image of the one-shots holds connect, contract and the service's packages: enough."""
+    lock = (ROOT / "service" / "requirements.lock").read_text()
+    packages = re.findall(r"^([\w-]+)==", lock, re.MULTILINE)
+    others = set()
+    for file in (ROOT / "connect").glob("*.py"):
+        imported = re.findall(r"^(?:from|import) ([\w.]+)", file.read_text(), re.MULTILINE)
+        others |= {name.partition(".")[0] for name in imported}
+    dockerfile = (ROOT / "service" / "Dockerfile").read_text()
+    copied = set(re.findall(r"^COPY (\w+) \1$", dockerfile, re.MULTILINE))
+    known = {name.replace("-", "_") for name in packages} | sys.stdlib_module_names | copied
     assert "confluent_kafka" in others, "no import was read"
-    assert {name for name in others if name.partition(".")[0] not in known} == set()
+    assert others - known == set()
 
 
 def test_every_role_has_its_secret() -> None:

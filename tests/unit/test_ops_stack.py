@@ -10,9 +10,10 @@ from ops.demo import demo
 from ops.settings import Settings
 from ops.stack.broker import override
 from ops.stack.checks import disk_full, java_unfit, port_taken
+from ops.stack.extra import ExtraProcess, extra_processes
 from ops.stack.files import is_whole, make_secrets
 from ops.stack.jars import jars_folder
-from ops.stack.part import parts, service
+from ops.stack.part import parts
 from ops.stack.stack import Stack
 from ops.stack.state import Identity, State, read_state, write_state
 
@@ -29,22 +30,48 @@ def test_a_state_that_was_written_is_read_again(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["processes.json"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "started"), [({}, []), ({"aggregator": True, "land": True}, ["aggregator", "land"])]
-)
-def test_what_is_not_asked_for_is_not_started(
-    tmp_path: Path, asked: dict[str, bool], started: list[str]
+CORE = ["postgres", "kafka", "connect", "audit", "service"]
+
+
+def test_what_is_not_asked_for_is_not_started(tmp_path: Path) -> None:
+    """The landing that goes on is a part only of a stack that is told so."""
+    settings = Settings(_env_file=None, run_dir=tmp_path, jars_dir=tmp_path)  # type: ignore[call-arg]
+    assert [part.name for part in parts(settings)] == CORE
+    landing = settings.model_copy(update={"land": True})
+    assert [part.name for part in parts(landing)] == [*CORE, "land"]
+
+
+@pytest.mark.parametrize(("name", "process"), extra_processes().items())
+def test_an_extra_starts_when_its_switch_is_on(
+    tmp_path: Path, name: str, process: ExtraProcess
 ) -> None:
-    """The aggregator and the landing that goes on are parts only of a stack that is told so."""
-    settings = Settings(_env_file=None, run_dir=tmp_path, jars_dir=tmp_path, **asked)  # type: ignore[call-arg,arg-type]
-    assert [part.name for part in parts(settings)] == [
-        "postgres",
-        "kafka",
-        "connect",
-        "audit",
-        "service",
-        *started,
-    ]
+    """The process of a manifest is a part, before the services, only of a stack that is told so."""
+    settings = Settings(
+        _env_file=None,  # type: ignore[call-arg]
+        run_dir=tmp_path,
+        jars_dir=tmp_path,
+        extras={process.switch: True, process.port: 1234},
+    )
+    there = {part.name: part for part in parts(settings)}
+    assert [*there] == [*CORE[:-1], name, CORE[-1]]
+    assert there[name].ports == {process.port: 1234}
+
+
+def test_a_setting_of_no_extra_is_refused() -> None:
+    """The sentence names the setting, which a deleted extra may have left behind."""
+    with pytest.raises(ValueError, match="no extra that is here has a setting NOSUCH_PORT"):
+        Settings(extras={"NOSUCH_PORT": 1})
+
+
+def test_a_setting_of_an_extra_has_the_type_of_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment says of it is read as a number or a switch, or refused by name."""
+    for process in extra_processes().values():
+        monkeypatch.setenv(process.port, "4321")
+        assert Settings().extras[process.port] == 4321
+        monkeypatch.setenv(process.port, "many")
+        with pytest.raises(ValueError, match=f"{process.port}=many is no int"):
+            Settings()
+        monkeypatch.delenv(process.port)
 
 
 def test_a_pid_that_was_given_to_another_process_is_not_ours() -> None:
@@ -148,16 +175,6 @@ def test_jars_are_kept_by_the_state_of_their_pom(tmp_path: Path) -> None:
     pom.write_text("two")
     assert one != jars_folder(tmp_path, pom)
     assert one.name.startswith("connect-")
-
-
-@pytest.mark.parametrize(("store", "made"), [("tracking", []), ("watermark", ["dedup-tables"])])
-def test_what_a_dedup_store_needs_is_made_before_the_service_starts(
-    tmp_path: Path, store: str, made: list[str]
-) -> None:
-    """For the default there is nothing to do, and nothing is run; for another store there is one step more."""
-    settings, ran = Settings(run_dir=tmp_path, dedup_store=store), list[str]()
-    service(settings, 1).prepare(lambda name, _: ran.append(name))
-    assert ran == made
 
 
 def test_no_password_stands_in_the_environment(tmp_path: Path) -> None:

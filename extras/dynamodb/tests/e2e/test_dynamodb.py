@@ -10,7 +10,6 @@ from extras.dynamodb.store import Leases, Settings, connect
 from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import Sent, counts, fresh, query, send, until, until_handled
-from tests.stores import apply_tables
 
 ORDERS = 300  # three batches, and a third of it once more
 SETTINGS = {"DEDUP_STORE": "dynamodb", "BATCH_RECORDS": "100", "DYNAMODB_LEASE_SECONDS": "2"}
@@ -30,7 +29,6 @@ def test_a_worker_killed_with_open_claims_loses_and_doubles_nothing(
     send(
         [Sent(message_id, message_id, value(message_id)) for message_id in [*ids, *ids[::3]]], topic
     )
-    apply_tables(spoiled, "dynamodb")
     own = SETTINGS | {"INPUT_TOPIC": topic, "GROUP_ID": topic, "SUBSCRIBER": topic}
     try:
         spoiled.start("service-2", [sys.executable, "-m", "tests.e2e.crash", step, "2"], own)

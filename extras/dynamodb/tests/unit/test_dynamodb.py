@@ -4,6 +4,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,13 +43,13 @@ def test_who_chooses_it_without_boto3_is_told_what_to_install() -> None:
 
 @pytest.mark.parametrize(
     ("changed", "there"),
-    [({}, False), ({"dedup_store": "dynamodb"}, True), ({"dynamodb": True}, True)],
+    [({}, False), ({"dedup_store": "dynamodb"}, True), ({"extras": {"DYNAMODB": True}}, True)],
 )
 def test_dynamodb_local_is_a_part_only_when_it_is_chosen(
-    tmp_path: Path, changed: dict[str, str | bool], there: bool
+    tmp_path: Path, changed: dict[str, Any], there: bool
 ) -> None:
     """Without it nothing is fetched or started, and nobody is told of made-up keys."""
-    settings = Settings(_env_file=None, run_dir=tmp_path, **changed)  # type: ignore[call-arg, arg-type]
+    settings = Settings(_env_file=None, run_dir=tmp_path, **changed)  # type: ignore[call-arg]
     assert ("dynamodb" in {part.name for part in parts(settings)}) == there
     assert any(pom.parent.name == "dynamodb" for pom in poms(settings)) == there
     assert ("AWS_ACCESS_KEY_ID" in settings.environment()) == there

@@ -25,7 +25,6 @@ from spark.land import SCHEMA, read_landed, start
 from spark.settings import Settings as SparkSettings
 from tests.builders import value
 from tests.client import Sent, fresh, query, send, until, until_handled, until_published
-from tests.stores import apply_tables
 
 RANGES = [(1, 333), (70, 578), (400, 1211), (1000, 1111), (1200, 1711), (1688, 3333), (2567, 3500)]
 NUMBERS = [number for first, last in RANGES for number in range(first, last + 1)]
@@ -105,7 +104,6 @@ def test_the_data_set_is_the_one_that_is_known(sent: DataSet) -> None:
 
 def test_the_service_lets_each_number_pass_once(spoiled: Stack, sent: DataSet) -> None:
     """4,858 in, 3,500 out, 1,358 dropped, each key in its order, though it was killed with a batch not committed."""
-    apply_tables(spoiled, "watermark")
     own = {
         "DEDUP_STORE": "watermark",
         "INPUT_TOPIC": sent.topic,
@@ -198,7 +196,6 @@ def test_service_and_spark_agree_on_random_numbers(
     spoiled: Stack, spark: SparkSession, batches: list[list[Record]]
 ) -> None:
     """Disorder, repeats, poison and missing numbers, however they are cut into batches: the same records pass."""
-    apply_tables(spoiled, "watermark")
     env, topic = spoiled.env(), batches[0][0].topic
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
     store = load_store("watermark").make_store(partial(write, engine, topic))

@@ -16,7 +16,6 @@ from service.handler import split_conflicts
 from service.write import write
 from tests.builders import record, value
 from tests.client import connect, fresh, query
-from tests.stores import apply_tables
 
 Pass = Callable[[int, int], bool]
 
@@ -48,7 +47,6 @@ class Place(NamedTuple):
 @pytest.fixture
 def place(spoiled: Stack) -> Iterator[Place]:
     """The store on its real tables."""
-    apply_tables(spoiled, "watermark")
     env, subscriber = spoiled.env(), fresh("subscriber")
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
     yield Place(

@@ -37,7 +37,9 @@ def place(settings: Settings, step: Step) -> Iterator[tuple[Stack, Place]]:
         "attach": False,
         **given,
     }
-    own |= {"dynamodb": is_there("dynamodb"), "dynamodb_port": ports["for_the_proxy"]}
+    if is_there("dynamodb"):
+        of_dynamodb = {"DYNAMODB": True, "DYNAMODB_PORT": ports["for_the_proxy"]}
+        own["extras"] = settings.extras | of_dynamodb
     stack = Stack(settings.model_copy(update=own), step)
     stack.parts = {name: part for name, part in stack.parts.items() if name in PARTS}
     stack.claim()  # stops what a killed run has left over

@@ -30,7 +30,6 @@ from service.outage import OutageError
 from service.write import write
 from tests.builders import record, value
 from tests.client import counts, fresh
-from tests.stores import apply_tables
 
 dynamodb: Any = pytest.importorskip("extras.dynamodb.store")  # it may be deleted
 LEASE_SECONDS = 0.5
@@ -46,7 +45,6 @@ UNFENCED = """
 @pytest.fixture
 def place(spoiled: Stack) -> Iterator[Place]:
     """The databases of a stack whose data nobody needs, with a fence."""
-    apply_tables(spoiled, "dynamodb")
     with in_stack(spoiled) as found:
         yield found
 
@@ -360,7 +358,7 @@ def test_it_says_what_is_wrong_and_waits(scene: Scene) -> None:
 
 def test_dynamodb_local_listens_to_this_machine_alone(spoiled: Stack) -> None:
     """By itself it would listen on every address."""
-    port = spoiled.settings.dynamodb_port
+    port = spoiled.settings.extras["DYNAMODB_PORT"]
     listening = [c.laddr for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr]
     assert {place.ip.removeprefix("::ffff:") for place in listening if place.port == port} == {
         "127.0.0.1"

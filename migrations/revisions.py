@@ -1,0 +1,155 @@
+"""Alembic's revisions of a database: those in this folder, and those of the extras that are here.
+
+Each extra is a branch of its own that begins at 0001, so a copy may leave it out or add it later.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import psycopg
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine
+
+from contract.extras import FOLDER, manifests
+from migrations.settings import Settings
+
+HERE = Path(__file__).parent
+
+# An extra names its revisions <extra>_<number>; 0002 is older than that rule.
+OF_AN_EXTRA = re.compile(r"([a-z][a-z0-9-]*)_\d{4}")
+OLDER_NAMES = {("fulfillment", "0002"): "aggregator"}
+
+# A revision that the database has and that is not here, because its extra is not: it stays applied.
+PLACEHOLDER = '''"""{extra} is not here: its tables stay as they are, and nobody reads them."""
+
+revision = "{revision}"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    """Do nothing: it has been applied."""
+
+
+def downgrade() -> None:
+    """Do nothing: what the extra made is not known here."""
+'''
+
+
+class SchemaError(Exception):
+    """The database is not one that these revisions can bring forward or take back."""
+
+
+def upgrade_tables(settings: Settings, name: str) -> None:
+    """Bring a database to the newest revision of the core and of every extra that is here."""
+    missing = find_missing(settings, name)
+    with alembic_config(settings, name, missing) as config:
+        command.upgrade(config, "heads")
+
+
+def downgrade_tables(settings: Settings, name: str) -> None:
+    """Take all tables of a database away again."""
+    with alembic_config(settings, name, {}) as config:
+        command.downgrade(config, "base")
+
+
+def refuse_missing(settings: Settings, name: str) -> None:
+    """Refuse a downgrade that would leave the tables of an extra behind."""
+    for revision, extra in find_missing(settings, name).items():
+        raise SchemaError(
+            f"revision {revision} of database {settings.databases()[name]} belongs to the extra "
+            f"{extra}, which is not here: put extras/{extra} back, then run the downgrade again"
+        )
+
+
+def find_missing(settings: Settings, name: str) -> dict[str, str]:
+    """Return the applied revisions that are not here because their extra is not, with that extra."""
+    database = settings.databases()[name]
+    with settings.connect(database) as connection:
+        applied = read_applied(connection, database)
+    with alembic_config(settings, name, {}) as config:
+        unknown = applied - known_revisions(config)
+    return {revision: extra_of(revision, name, database) for revision in sorted(unknown)}
+
+
+@contextmanager
+def alembic_config(settings: Settings, name: str, missing: dict[str, str]) -> Iterator[Config]:
+    """Give Alembic the revisions that are here, and a placeholder for each that is missing."""
+    database = settings.databases()[name]
+    engine = create_engine(
+        "postgresql+psycopg://", creator=partial(settings.connect, database, autocommit=False)
+    )
+    with tempfile.TemporaryDirectory() as placeholders:
+        for revision, extra in missing.items():
+            text = PLACEHOLDER.format(revision=revision, extra=extra)
+            Path(placeholders, f"{revision}.py").write_text(text)
+        folders = [*revision_folders(name), Path(placeholders)]
+        config = Config(attributes={"engine": engine})
+        config.file_config["alembic"].update(
+            {
+                "script_location": str(HERE),
+                "version_locations": os.pathsep.join(map(str, folders)),
+                "path_separator": "os",
+            }
+        )
+        try:
+            yield config
+        finally:
+            engine.dispose()
+
+
+def revision_folders(name: str) -> list[Path]:
+    """Return where the revisions of this database are: here, and in the extras that are here."""
+    folders = [HERE / name]
+    for extra, section in manifests("migrations").items():
+        if name in section:
+            folders.append(FOLDER / extra / section[name])
+    return folders
+
+
+def known_revisions(config: Config) -> set[str]:
+    """Return the revisions that are here."""
+    scripts = ScriptDirectory.from_config(config)
+    return {script.revision for script in scripts.walk_revisions()}
+
+
+def read_applied(connection: psycopg.Connection, database: str) -> set[str]:
+    """Return the newest applied revision of each branch, or refuse a foreign database."""
+    found = connection.execute("select tablename from pg_tables where schemaname = 'public'")
+    tables = {table for (table,) in found}
+    applied = set[str]()
+    if "alembic_version" in tables:
+        found = connection.execute("select version_num from alembic_version")
+        applied = {revision for (revision,) in found}
+    foreign = sorted(tables - {"alembic_version"})
+    if foreign and not applied:
+        raise SchemaError(
+            f"database {database} has tables that none of our revisions made "
+            f"({', '.join(foreign[:3])}): name an empty one (DATABASE_URL, AUDIT_DATABASE_URL)"
+        )
+    return applied
+
+
+def extra_of(revision: str, name: str, database: str) -> str:
+    """Return the extra that a revision belongs to, or refuse a revision of nobody."""
+    older = OLDER_NAMES.get((name, revision))
+    if older:
+        return older
+    named = OF_AN_EXTRA.fullmatch(revision)
+    if named and named[1] not in installed_extras():
+        return named[1]
+    raise SchemaError(
+        f"database {database} is at revision {revision}, which is not here: "
+        "take the version of the project that made it, or name an empty database"
+    )
+
+
+def installed_extras() -> set[str]:
+    """Return the names of the extras that are here."""
+    return set(manifests("title"))
