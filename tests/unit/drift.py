@@ -70,7 +70,8 @@ def parts_of_compose(compose: Compose) -> dict[str, tuple[str, set[str]]]:
         if name not in compose["services"]:
             continue  # the extra runs in the embedded stack alone
         own = import_module(f"extras.{name}.settings").Settings
-        found[name] = (name, {*own.model_fields, *Service.model_fields} - {"dedup_store"})
+        its_own_way = {"dedup_store", "group_id"}
+        found[name] = (name, {*own.model_fields, *Service.model_fields} - its_own_way)
     return found
 
 
