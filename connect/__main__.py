@@ -1,4 +1,4 @@
-"""python -m connect topics | register: the two steps between a bare cluster and a running pipeline."""
+"""python -m connect topics | register: from a bare cluster to a running pipeline."""
 
 import argparse
 
@@ -6,19 +6,22 @@ from confluent_kafka import KafkaException
 from psycopg import OperationalError
 from requests import RequestException
 
+from connect.files import SettingsError
 from connect.register import register
 from connect.settings import Settings
 from connect.topics import make_topics
 
+STEPS = {"topics": make_topics, "register": register}
+
 
 def main() -> None:
-    """Do one step, and say in the last line what was done or what stands in the way."""
+    """Do one step, and say in the last line what was done or what is wrong."""
     parser = argparse.ArgumentParser(prog="python -m connect", description=__doc__)
-    parser.add_argument("step", choices=["topics", "register"])
+    parser.add_argument("step", choices=[*STEPS])
     step = parser.parse_args().step
     try:
-        done = (make_topics if step == "topics" else register)(Settings())
-    except (KafkaException, RequestException, OperationalError) as failure:
+        done = STEPS[step](Settings())
+    except (SettingsError, KafkaException, RequestException, OperationalError) as failure:
         raise SystemExit(f"{step}: {failure}") from failure
     print(f"{step}: {', '.join(done) or 'all there'}")
 

@@ -1,70 +1,86 @@
-"""Connectors brought to the worker, and not called ready before their task runs and their slot is read."""
+"""Bring the connectors to the worker, and wait until each task runs and each slot is read."""
 
-import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import requests
 from psycopg.conninfo import conninfo_to_dict
 
 from connect.cdc import is_slot_active, try_as_cdc
-from connect.settings import CONNECT, Settings
+from connect.files import SettingsError, connector_files, read_json
+from connect.settings import Settings
+
+Config = dict[str, str]
+Step = Callable[[Settings, str, Config], str]  # returns what is missing; nothing when it is done
 
 
 def register(settings: Settings) -> list[str]:
-    """Send every connector file, then wait until each of them really reads its slot."""
+    """Send every connector, then wait until each of them really reads its slot."""
     deadline = time.monotonic() + settings.connect_timeout_seconds
-    configs = {file.stem: read(settings, file) for file in sorted(CONNECT.glob("*-outbox.json"))}
-    for step in (try_as_cdc, send, look):
+    configs = {file.stem: read_connector(settings, file) for file in connector_files()}
+    for step in (try_as_cdc, send, find_missing):
         for name, config in configs.items():
-            while missing := step(settings, name, config):
-                if time.monotonic() > deadline:
-                    raise SystemExit(f"register: {name}: {missing}")
-                time.sleep(0.1)
+            repeat(step, settings, name, config, deadline)
     return list(configs)
 
 
-def read(settings: Settings, file: Path) -> dict[str, str]:
-    """The file as it stands, with the database and the secrets of this machine."""
-    config: dict[str, str] = json.loads(file.read_text())
-    database = conninfo_to_dict(settings.database(file.stem))
-    place = {
-        "hostname": database["host"],
-        "port": database.get("port", "5432"),
-        "dbname": database["dbname"],
+def repeat(step: Step, settings: Settings, name: str, config: Config, deadline: float) -> None:
+    """Repeat a step until nothing is missing, or until the deadline."""
+    while missing := step(settings, name, config):
+        if time.monotonic() > deadline:
+            raise SettingsError(f"{name}: {missing}")
+        time.sleep(0.1)
+
+
+def read_connector(settings: Settings, file: Path) -> Config:
+    """Return a connector's file with the database and the secrets of this machine."""
+    config: Config = read_json(file)
+    databases = settings.databases()
+    name = config.get("database.dbname", "")
+    if name not in databases:
+        known = " or ".join(databases)
+        raise SettingsError(f"{file.stem}: database.dbname is {name!r}, which is not {known}")
+    database = conninfo_to_dict(databases[name])
+    return config | {
+        "database.hostname": str(database["host"]),
+        "database.port": str(database.get("port", "5432")),
+        "database.dbname": str(database["dbname"]),
+        "database.password": f"${{dir:{settings.secrets_dir}:cdc_password}}",
     }
-    secret = {"password": f"${{dir:{settings.secrets_dir}:cdc_password}}"}
-    return config | {f"database.{key}": str(value) for key, value in (place | secret).items()}
 
 
-def send(settings: Settings, name: str, config: dict[str, str]) -> str:
-    """PUT is idempotent: an existing connector is updated; a worker that is still joining is asked again."""
-    answer = requests.put(
-        f"{settings.connect_url}/connectors/{name}/config", json=config, timeout=30
-    )
-    said = "" if answer.ok else answer.json().get("message", answer.text)
-    refusal = "" if answer.ok else f"Connect refused it: {' '.join(said.split())}"  # on one line
-    if refusal and answer.status_code not in (409, 500, 503):
-        raise SystemExit(f"register: {name}: {refusal}")
+def send(settings: Settings, name: str, config: Config) -> str:
+    """PUT the connector, which updates one that is there; a worker that joins is asked again."""
+    url = f"{settings.connect_url}/connectors/{name}/config"
+    answer = requests.put(url, json=config, timeout=30)
+    if answer.ok:
+        return ""
+    said = answer.json().get("message", answer.text)
+    refusal = f"Connect refused it: {' '.join(said.split())}"  # on one line
+    if answer.status_code not in (409, 500, 503):
+        raise SettingsError(f"{name}: {refusal}")
     return refusal
 
 
-def look(settings: Settings, name: str, config: dict[str, str]) -> str:
-    """What is missing: nothing, once all is RUNNING and the slot is active; FAILED is an answer at once."""
+def find_missing(settings: Settings, name: str, config: Config) -> str:
+    """Return nothing once all is RUNNING and the slot is read; a FAILED part ends the wait."""
     answer = requests.get(f"{settings.connect_url}/connectors/{name}/status", timeout=10)
     status = answer.json() if answer.ok else {}
     parts = [status.get("connector", {}), *status.get("tasks", [])]
     for part in parts:
-        if part.get("state") == "FAILED":  # the last cause in a Java trace says what to mend
-            causes = [
-                line
-                for line in part.get("trace", "").splitlines()
-                if line and not line[0].isspace()
-            ]
-            raise SystemExit(
-                f"register: {name}: {(causes or ['no trace'])[-1].removeprefix('Caused by: ')}"
-            )
+        if part.get("state") == "FAILED":
+            raise SettingsError(f"{name}: {last_cause(part.get('trace', ''))}")
     states = [part.get("state") for part in parts]
-    if len(states) < 2 or set(states) != {"RUNNING"}:
+    all_run = len(states) >= 2 and set(states) == {"RUNNING"}
+    if not all_run:
         return f"connector and tasks are {states}"
-    return "" if is_slot_active(settings, name, config["slot.name"]) else "its slot is not read"
+    if not is_slot_active(settings, config):
+        return "its slot is not read"
+    return ""
+
+
+def last_cause(trace: str) -> str:
+    """Return the last cause of a Java trace, which is the one that says what to fix."""
+    causes = [line for line in trace.splitlines() if line and not line[0].isspace()]
+    return causes[-1].removeprefix("Caused by: ") if causes else "no trace"

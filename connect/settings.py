@@ -1,10 +1,10 @@
-"""Where the broker, Connect and the databases are, and where the files are that describe what they shall hold."""
+"""Where the broker, Connect and the databases are."""
 
 from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
-CONNECT = Path(__file__).parent
+from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC
 
 
 class Settings(BaseSettings):
@@ -12,12 +12,13 @@ class Settings(BaseSettings):
 
     kafka_bootstrap_servers: str = "kafka:9092"
     connect_url: str = "http://connect:8083"
-    database_url: str = "postgresql://app@postgres:5432/fulfillment"
-    audit_database_url: str = "postgresql://audit@postgres:5432/audit"
+    database_url: str = f"postgresql://app@postgres:5432/{DATABASE}"
+    audit_database_url: str = f"postgresql://audit@postgres:5432/{AUDIT_DATABASE}"
+    input_topic: str = INPUT_TOPIC
     secrets_dir: Path = Path("/run/secrets")  # as the worker sees it
     replication_factor: int = 1  # 3 in production: with one replica, acks=all is acks=1
     connect_timeout_seconds: float = 90  # for the broker, the worker or a connector to become ready
 
-    def database(self, connector: str) -> str:
-        """The database whose outbox this connector reads."""
-        return self.audit_database_url if connector.startswith("audit") else self.database_url
+    def databases(self) -> dict[str, str]:
+        """Return where each database is, by the name that the connectors' files use."""
+        return {DATABASE: self.database_url, AUDIT_DATABASE: self.audit_database_url}

@@ -1,26 +1,62 @@
-"""Every topic of topics.json, made before anything uses it: nothing here makes topics by itself."""
+"""Make every topic before anything uses it: no other part of the pipeline makes topics."""
 
-import json
+from collections.abc import Iterable
+from typing import Any
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from connect.settings import CONNECT, Settings
+from connect.files import TOPICS, SettingsError, read_json
+from connect.settings import Settings
+from contract.events import EVENTS
 from contract.extras import manifests
+from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC
+
+Topics = dict[str, Any]  # partitions and configuration, by name
 
 
 def make_topics(settings: Settings) -> list[str]:
     """Make what is missing and return its names; what exists is left as it is."""
-    timeout, replicas = settings.connect_timeout_seconds, settings.replication_factor
-    wanted = json.loads((CONNECT / "topics.json").read_text())
-    for topics_of_extra in manifests("topics").values():
-        wanted |= topics_of_extra
+    wanted = all_topics(settings.input_topic)
+    timeout = settings.connect_timeout_seconds
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     found = admin.list_topics(timeout=timeout).topics
     missing = [name for name in wanted if name not in found]
-    topics = [
-        NewTopic(n, wanted[n]["partitions"], replicas, config=wanted[n]["config"]) for n in missing
-    ]
-    for made in admin.create_topics(topics, operation_timeout=timeout).values() if topics else []:
-        made.result()
+    new_topics = []
+    for name in missing:
+        partitions, config = wanted[name]["partitions"], wanted[name]["config"]
+        new_topics.append(NewTopic(name, partitions, settings.replication_factor, config=config))
+    if new_topics:
+        for made in admin.create_topics(new_topics, operation_timeout=timeout).values():
+            made.result()
     return missing
+
+
+def all_topics(input_topic: str = INPUT_TOPIC) -> Topics:
+    """Return every topic: of topics.json, with the input topic under its name, and of the extras."""
+    topics = read_json(TOPICS)
+    refuse_missing(topics, [INPUT_TOPIC, *published_topics()])
+    add_topics(topics, "INPUT_TOPIC", {input_topic: topics.pop(INPUT_TOPIC)})
+    for extra, of_extra in manifests("topics").items():
+        add_topics(topics, f"extras/{extra}", of_extra)
+    return topics
+
+
+def published_topics() -> list[str]:
+    """Return the topics to which the two outboxes are published."""
+    return [DEAD_LETTER_TOPIC, AUDIT_TOPIC, *(event.topic for event in EVENTS)]
+
+
+def refuse_missing(topics: Topics, needed: Iterable[str]) -> None:
+    """Refuse a file without a topic that the contract names: what is sent there would be stuck."""
+    for name in needed:
+        if name not in topics:
+            raise SettingsError(f"topic {name} (contract/) is not in connect/topics.json: add it")
+
+
+def add_topics(topics: Topics, source: str, added: Topics) -> None:
+    """Add these topics; two of one name would be merged into one that nobody described."""
+    for name, topic in added.items():
+        if name in topics:
+            raise SettingsError(f"topic {name} of {source} is in connect/topics.json already")
+        topics[name] = topic

@@ -9,15 +9,18 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from sqlalchemy import Engine
 
 from contract.extras import manifests
 from ops.settings import ROOT, Settings
 from ops.stack.extra import extra_processes
 from ops.stack.jars import fetch_jars
 from ops.stack.stack import Stack
+from service.database import connect_to
 from spark.reconcile import Result, run
 from spark.session import make_session
 from spark.settings import Settings as SparkSettings
@@ -108,6 +111,15 @@ def stack(clean_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
 def spoiled(spoiled_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
     """The stack that need not, with its addresses in the environment."""
     return within(spoiled_stack, monkeypatch)
+
+
+@pytest.fixture
+def engine(spoiled: Stack) -> Iterator[Engine]:
+    """The service's own way to the database of the stack that need not reconcile."""
+    env = spoiled.env()
+    made = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
+    yield made
+    made.dispose()
 
 
 def within(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
