@@ -2,15 +2,17 @@
 
 import json
 import re
+from base64 import b64decode
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from contract.events import ACCEPTED, EVENTS
+from contract.events import ACCEPTED, EVENTS, REASONS
 from contract.names import INPUT_TOPIC
-from contract.order import parse_order, total
+from contract.order import InvalidOrderError, parse_order, total
 from service.ids import derive, traceparent
 
 ROOT = Path(__file__).parents[4]
@@ -65,6 +67,18 @@ def test_the_shown_event_is_what_comes_of_the_shown_order(page: str) -> None:
     assert order_record.key == event_record.key == order["order_id"]
     assert event_record.header("id") == event_id
     assert event_record.header("traceparent") == traceparent(None, event_id)
+
+
+def test_the_other_shown_events_follow_from_their_records() -> None:
+    """A shown rejection, dead letter and audit entry follow from their messages, too."""
+    rejection, letter, entry = (json.loads(event.value) for event in shown(WIRE)[2:])
+    assert rejection["reason"] in REASONS
+    assert entry["idempotency_key"] == derive("audit", entry["message_id"])
+    value = b64decode(letter["value"])
+    assert letter["value_length"] == len(value)
+    assert letter["value_sha256"] == sha256(value).hexdigest()
+    with pytest.raises(InvalidOrderError, match=re.escape(letter["reason"])):
+        parse_order(value)
 
 
 def test_the_readme_shows_the_topics_and_the_event_type_of_the_contract() -> None:
