@@ -4,7 +4,7 @@
 def create_outbox(aggregate_types: str, writer: str) -> str:
     """SQL for an outbox of these aggregate types, into which this role may insert and no more."""
     return f"""
-        -- The only way out: Debezium reads these rows from the write-ahead log, in the order of commits.
+        -- The only way out: Debezium reads these rows from the write-ahead log, in the sequence of commits.
         -- Every column that becomes a header is NOT NULL: a null header breaks CloudEvents readers.
         create table outbox (
             seq            bigint generated always as identity,

@@ -26,7 +26,7 @@ def new_run() -> str:
 
 
 def produce(env: Mapping[str, str], run: str, records: list[Sample], rate: float = 0) -> Path:
-    """Send them in order, at most `rate` a second if given; return the ledger."""
+    """Send them in sequence, at most `rate` a second if given; return the ledger."""
     ledger = Path(env["LEDGER_ROOT"]) / f"{run}.jsonl"
     producer = connect(env["KAFKA_BOOTSTRAP_SERVERS"])
     ledger.parent.mkdir(parents=True, exist_ok=True)

@@ -128,7 +128,7 @@ def payload(letter: DeadLetter) -> dict[str, Any]:
 
 
 def kept_headers(headers: Headers, room: int) -> list[dict[str, str | None]]:
-    """As many headers as fit, in their order, names as text and values as base64."""
+    """As many headers as fit, in their sequence, names as text and values as base64."""
     kept: list[dict[str, str | None]] = []
     for name, value in headers:
         room -= len(name.encode("utf-8", "surrogatepass")) + len(value or b"") + HEADER_COST

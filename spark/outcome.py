@@ -3,7 +3,7 @@
 DEFECTS = ("missing", "duplicate", "extra", "different")  # the other outcomes are matched and late
 
 # Each id of each hop. What went in says whether it can be judged; what only came out says it for itself. The
-# outcomes are asked for in this order: what cannot be judged yet, what is known to be wrong, what is there how often.
+# outcomes are asked for in this sequence: what cannot be judged yet, what is known to be wrong, what is there how often.
 JUDGED = """with facts as (
         select hop, id, count_if(side = 'in') as ins, count_if(side = 'out') as outs, count_if(side = 'again') as again,
             array_sort(collect_set(effect)) as effects, size(collect_set(print)) > 1 as differs, max(note) as note,

@@ -72,7 +72,7 @@ def fresh(prefix: str = "t") -> str:
 
 
 def send(records: Sequence[Sent], topic: str = TOPIC) -> list[tuple[int, int]]:
-    """Send them in order, and return partition and offset of each, all acknowledged."""
+    """Send them in sequence, and return partition and offset of each, all acknowledged."""
     producer = Producer(PRODUCER | {"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
     places: dict[int, tuple[int, int]] = {}
 

@@ -59,7 +59,7 @@ class Standing(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a batch of messages brings about, in their order."""
+    """What a batch of messages brings about, in their sequence."""
 
     begun: list[Group]
     closed: list[Group]

@@ -106,6 +106,6 @@ def close(engine: Engine, events: Sequence[dict[str, Any]]) -> set[str]:
 def execute(
     connection: Connection, statement: TextClause, rows: Sequence[dict[str, Any]]
 ) -> CursorResult[Any]:
-    """One statement for all rows, as one JSON array that keeps their order."""
+    """One statement for all rows, as one JSON array that keeps their sequence."""
     numbered = [row | {"n": n} for n, row in enumerate(rows)]
     return connection.execute(statement, {"rows": to_json(numbered).decode()})

@@ -141,7 +141,7 @@ class Leases:
         return self.elapsed() - self.seen[key][1] < float(item["lease_ms"]) / 1000
 
     def take(self, todo: dict[str, Any]) -> dict[str, int]:
-        """Claim them with their next tokens, in the order of their ids: so no two workers wait for each other."""
+        """Claim them with their next tokens, in the sequence of their ids: so no two workers wait for each other."""
         tokens = {key: int(item["fencing_token"]) + 1 for key, item in todo.items()}
         puts = [
             self.put(key, token - 1, token, todo[key]["value_sha256"], False)

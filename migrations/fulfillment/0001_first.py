@@ -20,7 +20,7 @@ TABLES = """
         handled_at   timestamptz not null default now(), -- for retention
         primary key (subscriber, message_id));
 
-    -- Rows come in the order of their age: an index of a few pages is enough to find the oldest.
+    -- Rows come in the sequence of their age: an index of a few pages is enough to find the oldest.
     create index tracking_handled_at on tracking using brin (handled_at) with (pages_per_range = 16);
 
     -- One fulfillment for each order: the primary key is the promise.

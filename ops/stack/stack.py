@@ -1,4 +1,4 @@
-"""The whole stack: up in order, each part when the one before is ready; down in reverse."""
+"""The whole stack: up in sequence, each part when the one before is ready; down in reverse."""
 
 import fcntl
 import os
@@ -200,9 +200,9 @@ class Stack:
 
     def stop_all(self, names: list[str]) -> None:
         """The one-shots and the last started first; nobody owns what is no more."""
-        order = list(self.parts)
+        started = list(self.parts)
         for name in sorted(
-            names, key=lambda n: order.index(n) if n in order else len(order), reverse=True
+            names, key=lambda n: started.index(n) if n in started else len(started), reverse=True
         ):
             if self.supervisor.identity(name):
                 with self.step(f"stop {name}"):

@@ -34,7 +34,7 @@ RECORDED = text(
 
 
 def record(engine: Engine, entries: Sequence[Entry]) -> list[Answer]:
-    """An answer for each entry, in order: made now, replayed, or refused because the body is another."""
+    """An answer for each entry, in sequence: made now, replayed, or refused because the body is another."""
     known = {
         entry.idempotency_key: entry for entry in reversed(entries)
     }  # of two with one key, the first

@@ -52,7 +52,7 @@ def test_the_demo_prints_its_table_and_its_verdict(project: Project) -> None:
 
 
 def hops(text: str) -> list[str]:
-    """The hops of a table, in its order."""
+    """The hops of a table, in its sequence."""
     return re.findall(r"^(\S.* → .*?) {2,}\d", text, re.MULTILINE)
 
 

@@ -60,8 +60,8 @@ def test_a_restart_between_interleaved_transactions_misses_nothing(spoiled: Stac
         assert numbers(key, 10) == list(range(1, 11))
 
 
-def test_commits_in_the_reverse_order_of_ids_skip_nothing(spoiled: Stack) -> None:
-    """A lower seq that commits after a higher one is published too, and each key keeps its order."""
+def test_commits_in_the_reverse_sequence_of_ids_skip_nothing(spoiled: Stack) -> None:
+    """A lower seq that commits after a higher one is published too, and each key keeps its sequence."""
     key = fresh("r")
     with closing(connect(role="app")) as low, closing(connect(role="app")) as high:
         low.execute("begin")

@@ -203,7 +203,7 @@ def test_a_batch_is_answered_item_by_item(spoiled: Stack) -> None:
 
 
 def test_single_and_batch_know_each_other(spoiled: Stack) -> None:
-    """An entry posted alone and then in a batch, its fields in another order, is the same entry."""
+    """An entry posted alone and then in a batch, its fields in another sequence, is the same entry."""
     key = str(uuid4())
     alone = post(spoiled, key, body())
     [item] = post_batch(spoiled, (key, dict(reversed(body().items())))).json()["items"]

@@ -133,7 +133,7 @@ def event_altered(world: World, message_id: str) -> Found:
 
 
 def event_key_altered(world: World, message_id: str) -> Found:
-    """An event under another key: its order among the others is lost."""
+    """An event under another key: its sequence among the others is lost."""
     world.fulfill(message_id)
     world.find("landed", headers=[("id", f"event-{message_id}".encode())])["key"] = b"another"
     return {(TO_FULFILLMENTS, f"event-{message_id}", "different")}

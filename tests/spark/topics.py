@@ -74,7 +74,7 @@ class Topics:
 
 
 def rows_of(delta_root: Path, topic: str) -> list[dict[str, Any]]:
-    """What has landed of a topic, in the order of its offsets."""
+    """What has landed of a topic, in the sequence of its offsets."""
     table = DeltaTable(delta_root / "landed" / topic)
     query = 'select * from landed order by partition, "offset"'
     found = QueryBuilder().register("landed", table).execute(query).read_all()

@@ -17,7 +17,7 @@ from tests.builders import record, value
 
 
 class World:
-    """A database, a receiver and a group, as dictionaries; and the order in which they were asked."""
+    """A database, a receiver and a group, as dictionaries; and the sequence in which they were asked."""
 
     def __init__(self, refuse: str = "") -> None:
         self.tracking: dict[str, Handled] = {}
@@ -62,8 +62,8 @@ class World:
         return Steps(self.write, self.post, self.mark, self.commit)
 
 
-def test_the_steps_come_in_their_order() -> None:
-    """Commit, then POST, then mark, then the offsets: any other order can lose or double something."""
+def test_the_steps_come_in_their_sequence() -> None:
+    """Commit, then POST, then mark, then the offsets: any other sequence can lose or double something."""
     world = World()
     handle([record("m-1"), record("m-2")], world.steps())
     assert world.calls == ["write", "post", "mark", "commit"]

@@ -1,4 +1,4 @@
-"""What the producer sends: repeatable, in a lawful order, and of every kind."""
+"""What the producer sends: repeatable, in a lawful sequence, and of every kind."""
 
 import json
 from collections import Counter

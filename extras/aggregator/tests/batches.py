@@ -159,7 +159,7 @@ class Aggregator:
         replay(self.engine, read or self.log.read_between, lookup, self.log.topic, too_long)
 
     def totals(self) -> list[Total]:
-        """What was published for this topic, in the order of the groups."""
+        """What was published for this topic, in the sequence of the groups."""
         return published(self.log.topic)
 
     def left_open(self) -> list[str]:
@@ -180,7 +180,7 @@ class Aggregator:
 
 
 def published(topic: str, event_type: str = "batch-totalled") -> list[Total]:
-    """The bodies of the events of a topic's groups, in the order in which these began."""
+    """The bodies of the events of a topic's groups, in the sequence in which these began."""
     bodies = query(
         "select payload from outbox where aggregate_type = 'batch-total' and event_type = %s"
         " and payload->'begin'->>'topic' = %s"

@@ -53,7 +53,7 @@ def end(key: str) -> Sent:
 
 
 def totals_of(keys: Sequence[str]) -> list[Total]:
-    """What stands in the outbox for these batches, in the order of its rows."""
+    """What stands in the outbox for these batches, in the sequence of its rows."""
     rows = "select payload from outbox where aggregate_type = 'batch-total' and aggregate_id = any(%s) order by seq"
     return [total for (total,) in query(rows, list(keys))]
 

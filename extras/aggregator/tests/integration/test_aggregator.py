@@ -309,7 +309,7 @@ def test_a_role_may_not(spoiled: Stack, role: str, statement: str) -> None:
         connection.execute(statement.encode())
 
 
-def test_whatever_happens_in_whatever_order_the_totals_are_right(engine: Engine) -> None:
+def test_whatever_happens_in_whatever_sequence_the_totals_are_right(engine: Engine) -> None:
     """Random batches, copies and poison; crashes before any step, takeovers and replays: one right total each."""
     for seed in range(25):
         chance = random.Random(seed)  # noqa: S311 - not cryptography

@@ -52,7 +52,7 @@ def closed_outbox() -> Iterator[None]:
 
 
 def units(aggregator: Aggregator) -> list[int]:
-    """What the totals say, in the order of their groups."""
+    """What the totals say, in the sequence of their groups."""
     return [total["units"] for total in aggregator.totals()]
 
 

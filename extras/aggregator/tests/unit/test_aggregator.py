@@ -237,7 +237,7 @@ def test_its_group_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert own == ("aggregator", "aggregator", "batch.events", 8082)
 
 
-def test_changes_keep_their_order() -> None:
+def test_changes_keep_their_sequence() -> None:
     """Put together, what came first stays first."""
     groups = [Group("b", "t", 0, n) for n in range(4)]
     parts = [Changes([group], [group], [(group, 9)], []) for group in groups]

@@ -33,7 +33,7 @@ def numbered(number: int) -> list[Header]:
 
 
 def passed(frame: DataFrame) -> list[bool | None]:
-    """Whether each record passed, in the order of their offsets."""
+    """Whether each record passed, in the sequence of their offsets."""
     return [row.passed for row in watermarked(frame, TOPIC).orderBy("offset").collect()]
 
 
