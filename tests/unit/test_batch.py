@@ -32,14 +32,14 @@ def test_another_value_goes_into_the_next_wave() -> None:
 
 
 def test_a_bad_record_does_not_stop_a_good_one() -> None:
-    """Dead letters and messages stand side by side in the first wave, in the order of their offsets."""
+    """Dead letters and messages stand side by side in the first wave, in the sequence of their offsets."""
     [wave] = split_conflicts([record("m-1"), record("m-2", b"{"), record("m-3")])
     assert [isinstance(item, DeadLetter) for item in wave] == [False, True, False]
 
 
 @given(st.sets(st.integers(0, 40)), st.integers(1, 41))
 def test_halving_finds_every_bad_part_and_no_good_one(bad: set[int], size: int) -> None:
-    """However the bad parts lie, each ends alone, and every good one is through once, in order."""
+    """However the bad parts lie, each ends alone, and every good one is through once, in sequence."""
     through: list[int] = []
 
     def step(parts: Sequence[int]) -> dict[str, bool]:

@@ -30,7 +30,7 @@ READABLE = {".py", ".md", ".sql", ".toml", ".yaml", ".yml", ".json", ".j2", ".pr
 
 # Places where "order" would mean a sequence.
 SEQUENCE = re.compile(
-    r"\bin (?:(?:their|its|the|any|this|that|which|what|whatever|whose|reverse|another|same) )*"
+    r"\bin (?:(?:their|its|the|any|this|that|what|whatever|whose|reverse|another|same) )*"
     r"order\b(?! id)"
     r"|\b(?:keep|keeps|kept|reverse|random|same|any other) (?:their |its )?order\b"
     r"|\bthe order (?:of|in which|that)\b|\bout of order\b|\border in which\b",
