@@ -31,7 +31,7 @@ class Part:
 
 
 def parts(settings: Settings) -> list[Part]:
-    """Return the parts of this stack in the order in which they start."""
+    """Return the parts of this stack in the sequence in which they start."""
     extras = [
         extra(settings, name, process) for name, process in settings.extra_processes().items()
     ]

@@ -73,7 +73,7 @@ def sent(spoiled_stack: Stack) -> DataSet:
 
 
 def out(sent: DataSet) -> list[tuple[str, int]]:
-    """Key and number of each event that the outbox has of this data set, in the order of the outbox."""
+    """Key and number of each event that the outbox has of this data set, in the sequence of the outbox."""
     asked = "select payload->>'customer_id', payload->>'message_id' from outbox where payload->>'message_id' like %s"
     return [
         (name, sent.number(message_id))
@@ -103,7 +103,7 @@ def test_the_data_set_is_the_one_that_is_known(sent: DataSet) -> None:
 
 
 def test_the_service_lets_each_number_pass_once(spoiled: Stack, sent: DataSet) -> None:
-    """4,858 in, 3,500 out, 1,358 dropped, each key in its order, though it was killed with a batch not committed."""
+    """4,858 in, 3,500 out, 1,358 dropped, each key in its sequence, though it was killed with a batch not committed."""
     own = {
         "DEDUP_STORE": "watermark",
         "INPUT_TOPIC": sent.topic,
@@ -157,7 +157,7 @@ def test_another_store_has_no_marks_to_show(spoiled: Stack) -> None:
 def test_spark_lets_each_number_pass_once(
     spoiled: Stack, spark: SparkSession, sent: DataSet, tmp_path: Path
 ) -> None:
-    """The same numbers from the landed table: 3,500 passed, 1,358 dropped, each key in its order."""
+    """The same numbers from the landed table: 3,500 passed, 1,358 dropped, each key in its sequence."""
     bootstrap = spoiled.env()["KAFKA_BOOTSTRAP_SERVERS"]
     settings = SparkSettings(
         kafka_bootstrap_servers=bootstrap, delta_root=str(tmp_path), topics=[sent.topic]
