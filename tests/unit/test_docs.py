@@ -21,7 +21,6 @@ PAGES = sorted(
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 INLINE_CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
-# Other people write these pages; a copy comes without them.
 # Pages that are being written.
 AWAITED = {
     "extras/dynamodb/README.md",
@@ -31,7 +30,8 @@ AWAITED = {
     "tools/lab/pages/dedup-matrix.md",
     "tools/lab/pages/ladder.md",
 }
-ONLY_IN_THE_TEMPLATE = (ROOT / "docs" / "copy.md", ROOT / "copier.yml")
+IS_TEMPLATE = (ROOT / "copier.yml").exists()
+NOT_IN_A_COPY = (ROOT / "docs" / "copy.md", ROOT / "CHANGELOG.md")
 
 
 def links(page: Path) -> list[tuple[str, str]]:
@@ -41,13 +41,16 @@ def links(page: Path) -> list[tuple[str, str]]:
 
 
 def is_left_out(target: Path) -> bool:
-    """Return whether the target belongs to a part that this copy came without."""
+    """Return whether the target belongs to what is missing on purpose.
+
+    An extra may be deleted anywhere. A copy comes without whole folders, and without two pages.
+    """
     parts = target.relative_to(ROOT).parts
-    if parts[0] in {"extras", "tools"}:
-        return not ROOT.joinpath(*parts[:2]).exists()
-    if parts[0] == "ops":
-        return not (ROOT / "ops").exists()
-    return target in ONLY_IN_THE_TEMPLATE and not (ROOT / "copier.yml").exists()
+    if parts[0] == "extras" and not ROOT.joinpath(*parts[:2]).exists():
+        return True
+    if IS_TEMPLATE:
+        return False
+    return not target.parent.exists() or target in NOT_IN_A_COPY
 
 
 def anchors(page: Path) -> set[str]:
