@@ -1,0 +1,150 @@
+"""The files of connect/ agree with the contract and the migrations, and say so when they do not."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connect import topics as topics_module
+from connect.files import CONNECT, TOPICS, SettingsError, connector_files, read_json
+from connect.register import last_cause, read_connector
+from connect.settings import Settings
+from connect.topics import add_topics, all_topics, published_topics, refuse_missing
+from contract.events import EVENTS
+from contract.extras import manifests
+from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC
+
+ROOT = CONNECT.parent
+CONNECTORS = connector_files()
+
+
+@pytest.mark.parametrize("file", sorted(CONNECT.glob("*.json")), ids=lambda file: file.name)
+def test_no_key_is_there_twice(file: Path) -> None:
+    """Each JSON file is read strictly: of two values for one key nobody knows which was meant."""
+    assert read_json(file)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 1}', '{"b": {"c": {"a": 1, "a": 2}}}'])
+def test_control_a_key_that_is_there_twice_is_named(tmp_path: Path, text: str) -> None:
+    """The sentence says which file and which key, at whatever depth."""
+    file = tmp_path / "topics.json"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=r"/topics\.json: a is there twice$"):
+        read_json(file)
+
+
+def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
+    """The sentence says which file, and where it ends to be JSON."""
+    file = tmp_path / "topics.json"
+    file.write_text('{"a": ')
+    with pytest.raises(SettingsError, match=r"/topics\.json is no JSON: .* line 1"):
+        read_json(file)
+
+
+def test_everything_published_has_its_topic() -> None:
+    """Each event of the contract, each dead letter and each audit entry has a topic."""
+    assert set(published_topics()) <= set(all_topics())
+    assert {event.topic for event in EVENTS} <= set(published_topics())
+
+
+def test_control_a_published_topic_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one of them no topic is made: what the connector sends there would be stuck."""
+    kept = read_json(TOPICS)
+    del kept[EVENTS[0].topic]
+    file = tmp_path / "topics.json"
+    file.write_text(json.dumps(kept))
+    monkeypatch.setattr(topics_module, "TOPICS", file)
+    with pytest.raises(SettingsError, match=f"topic {EVENTS[0].topic} .* add it$"):
+        all_topics()
+
+
+def test_every_aggregate_type_of_an_outbox_has_its_topic() -> None:
+    """What the first revisions let into an outbox is routed to a topic that is there."""
+    types = set()
+    for file in (ROOT / "migrations").glob("*/*.py"):
+        for given in re.findall(r'create_outbox\(\s*"([^"]+)"', file.read_text()):
+            types |= set(re.findall(r"'([\w-]+)'", given))
+    assert len(types) > 3
+    refuse_missing(all_topics(), [f"{kind}.events" for kind in types])
+
+
+def test_the_input_topic_has_the_name_of_its_setting() -> None:
+    """INPUT_TOPIC changes the name, not the partitions or the retention."""
+    named = all_topics("payment.events")
+    assert INPUT_TOPIC not in named
+    assert named["payment.events"] == all_topics()[INPUT_TOPIC]
+
+
+def test_an_input_topic_that_is_another_topic_is_refused() -> None:
+    """Two topics of one name would be merged into one."""
+    with pytest.raises(SettingsError, match=r"topic audit\.events of INPUT_TOPIC is .* already"):
+        all_topics("audit.events")
+
+
+def test_the_topics_of_extras_are_made_too() -> None:
+    """What a manifest names is there beside the core's; a name that is taken is refused."""
+    for of_extra in manifests("topics").values():
+        assert of_extra.items() <= all_topics().items()
+    with pytest.raises(SettingsError, match=r"topic order\.events of extras/mine is in .* already"):
+        add_topics({"order.events": {}}, "extras/mine", {"order.events": {}})
+
+
+@pytest.mark.parametrize("file", CONNECTORS, ids=lambda file: file.stem)
+def test_a_connector_reads_what_the_migrations_make(file: Path) -> None:
+    """Its database, slot and publication are those that are made, and its heartbeat has a topic."""
+    config = read_json(file)
+    database = config["database.dbname"]
+    assert database in {DATABASE, AUDIT_DATABASE}
+    assert config["slot.name"] == f"{database}_outbox"
+    made = (ROOT / "migrations" / "outbox.py").read_text()
+    assert f"create publication {config['publication.name']} for table" in made
+    heartbeat = f"{config['topic.heartbeat.prefix']}.{config['topic.prefix']}"
+    assert heartbeat in all_topics()
+
+
+def test_no_two_connectors_share_a_slot_or_a_prefix() -> None:
+    """Two readers of one slot would take turns, and each would miss what the other has read."""
+    for key in ("slot.name", "topic.prefix", "database.dbname"):
+        values = [read_json(file)[key] for file in CONNECTORS]
+        assert len(set(values)) == len(values) == 2
+
+
+def write_connector(folder: Path, **changed: str) -> Path:
+    """Return a third connector's file, which differs from the first in this."""
+    config: dict[str, Any] = read_json(CONNECTORS[0])
+    file = folder / "payments-outbox.json"
+    file.write_text(json.dumps(config | {"database.dbname": changed["database"]}))
+    return file
+
+
+def test_a_connector_gets_the_database_that_its_file_names(tmp_path: Path) -> None:
+    """The address comes from the setting of that database, whatever the connector is called."""
+    settings = Settings(
+        database_url="postgresql://app@one:1111/first",
+        audit_database_url="postgresql://audit@two:2222/second",
+    )
+    places = {}
+    for database in (DATABASE, AUDIT_DATABASE):
+        config = read_connector(settings, write_connector(tmp_path, database=database))
+        names = ("hostname", "port", "dbname")
+        places[database] = [config[f"database.{name}"] for name in names]
+    assert places == {DATABASE: ["one", "1111", "first"], AUDIT_DATABASE: ["two", "2222", "second"]}
+
+
+def test_a_connector_of_an_unknown_database_is_refused(tmp_path: Path) -> None:
+    """It does not silently get the first database."""
+    file = write_connector(tmp_path, database="payments")
+    sentence = f"payments-outbox: database.dbname is 'payments', which is not {DATABASE} or"
+    with pytest.raises(SettingsError, match=sentence):
+        read_connector(Settings(), file)
+
+
+def test_of_a_java_trace_the_last_cause_is_told() -> None:
+    """It says what to fix; what is above it says only who noticed."""
+    trace = "org.X: failed\n\tat Y\nCaused by: java.Z: no such slot\n\tat W\n"
+    assert last_cause(trace) == "java.Z: no such slot"
+    assert last_cause("") == "no trace"
