@@ -7,7 +7,7 @@ from dotenv import dotenv_values
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from ops.stack.extra import ExtraProcess, Value, extra_processes, read_extra_settings
+from ops.extra import ExtraProcess, Value, extra_processes, read_extra_settings
 from ops.stack.jars import jars_folder
 
 ROOT = Path(__file__).parent.parent

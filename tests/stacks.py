@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
 from contract.extras import manifests
+from ops.extra import extra_processes
 from ops.settings import ROOT, Settings
-from ops.stack.extra import extra_processes
 from ops.stack.jars import fetch_jars
 from ops.stack.stack import Stack
 from service.database import connect_to

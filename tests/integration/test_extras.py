@@ -1,89 +1,109 @@
-"""What may be deleted is deleted, and the core does not notice."""
+"""What may be deleted is deleted, and nothing that stays notices: none of the extras, each alone, all."""
 
 import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
+from contract.extras import FOLDER, manifests
 from ops.settings import ROOT
 
-EXTRAS: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pipeline"][
-    "extras"
-]
-KEPT = {"__init__.py", "tracking.py"}
+EXTRAS = sorted(manifests("title"))
+NOT_COPIED = (".*_cache", ".hypothesis", ".venv", ".run", ".git", "__pycache__", ".env")
+CACHES = {"mypy": ROOT / ".run" / "extras-mypy"}
+
+# What is kept of the extras: all of them is the repository itself, which `make test` tries anyway.
+KEPT = [(), *((name,) for name in EXTRAS)]
 
 
-@pytest.fixture(scope="module")
-def deleted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """A copy of the repository without the extras and the lines of the README that name them; and their names."""
-    copy = tmp_path_factory.mktemp("core") / "copy"
-    shutil.copytree(
-        ROOT,
-        copy,
-        ignore=shutil.ignore_patterns(".*cache*", ".venv", ".run", ".git", "__pycache__", ".env"),
-    )
-    found = sorted({file for pattern in EXTRAS for file in copy.glob(pattern)})
-    gone = [str(file.relative_to(copy)) for file in found]
-    for file in found:
-        file.unlink()
-    lines = (copy / "README.md").read_text().splitlines(keepends=True)
-    (copy / "README.md").write_text(
-        "".join(line for line in lines if not any(name in line for name in gone))
-    )
-    return copy, gone
+def copy_with(folder: Path, kept: tuple[str, ...]) -> Path:
+    """Return a copy of the repository without its tools, and with these extras alone."""
+    copy = folder / "copy"
+    ignored = shutil.ignore_patterns(*NOT_COPIED)
+    shutil.copytree(ROOT, copy, ignore=ignored)
+    shutil.rmtree(copy / "tools", ignore_errors=True)
+    (copy / "copier.yml").unlink(missing_ok=True)  # it tells the template from its copies
+    for name in EXTRAS:
+        if name not in kept:
+            shutil.rmtree(copy / "extras" / name)
+    return copy
 
 
-def run(folder: Path, *module: str) -> str:
-    """A module run on the copy alone, with what it said when it found nothing."""
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a module of Python in the copy, where only the copy's own files are found."""
     env = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    command = [sys.executable, "-m", *module]
-    done = subprocess.run(
+    env["PYTHONPATH"] = str(folder)  # before what is installed
+    command = [sys.executable, "-m", *words]
+    return subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False
     )
+
+
+def expect(folder: Path, *words: str) -> str:
+    """Run it and return what it said; it must find nothing."""
+    done = run(folder, *words)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
 
-def test_every_store_but_the_default_is_an_extra(deleted: tuple[Path, list[str]]) -> None:
-    """Each pattern names something, and of the dedup stores one is left."""
-    copy, _ = deleted
-    assert [pattern for pattern in EXTRAS if not list(ROOT.glob(pattern))] == []
-    assert {file.name for file in (copy / "service" / "dedup").glob("*.py")} == KEPT
+def lint(folder: Path) -> None:
+    """Try everything that `make lint` tries."""
+    expect(folder, "ruff", "check", "--no-cache", "-q")
+    expect(folder, "mypy", "--cache-dir", str(CACHES["mypy"]))
+    expect(folder, "importlinter.cli", "lint")
 
 
-def test_without_the_extras_the_types_hold(deleted: tuple[Path, list[str]]) -> None:
-    """Mypy finds nothing in the service and in Spark's jobs: no file of the core needs what is gone."""
-    copy, _ = deleted
-    assert "Success" in run(copy, "mypy", "-p", "service", "-p", "spark")
+@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: "+".join(kept) or "none")
+def test_with_these_extras_alone_nothing_is_missing(tmp_path: Path, kept: tuple[str, ...]) -> None:
+    """Lint, types and import rules hold, every test is collected, and the unit tests pass."""
+    copy = copy_with(tmp_path, kept)
+    lint(copy)
+    collected = expect(copy, "pytest", "--collect-only", "-q")
+    files = {line.partition("::")[0] for line in collected.splitlines() if "::" in line}
+    named = {file.split("/")[1] for file in files if file.startswith("extras/")}
+    assert named <= set(kept)
+    unit = [str(folder.relative_to(copy)) for folder in copy.glob("extras/*/tests/unit")]
+    assert " passed" in expect(copy, "pytest", "-q", "tests/unit", *unit)
 
 
-def test_without_the_extras_the_unit_tests_pass(deleted: tuple[Path, list[str]]) -> None:
-    """All of them, run on the copy and not on what is installed."""
-    copy, gone = deleted
-    where = "import service.dedup, pathlib; print(pathlib.Path(service.dedup.__file__).parents[2])"
-    told = subprocess.run(
-        [sys.executable, "-c", where], cwd=copy, capture_output=True, text=True, check=True
-    )
-    assert Path(told.stdout.strip()) == copy.resolve()
-    assert " passed" in run(copy, "pytest", "-q", "tests/unit")
-    assert gone, "nothing was deleted"
+def test_what_is_imported_is_the_copy(tmp_path: Path) -> None:
+    """Every module of ours that the unit tests import lies in the copy, none where it is installed."""
+    copy = copy_with(tmp_path, ())
+    plugin = copy / "own_files.py"
+    plugin.write_text(OWN_FILES)
+    expect(copy, "pytest", "-q", "-p", "own_files", "tests/unit/test_connect.py")
+    imported = (copy / "imported").read_text().splitlines()
+    assert len(imported) > 10
+    assert [file for file in imported if not file.startswith(str(copy.resolve()))] == []
 
 
-def test_control_a_core_that_needs_an_extra_is_found(
-    deleted: tuple[Path, list[str]], tmp_path: Path
-) -> None:
-    """With an import of a deleted store in the core, the types do not hold."""
-    copy, gone = deleted
-    other = tmp_path / "copy"
-    shutil.copytree(copy, other)
-    store = next(name for name in gone if name.startswith("service/dedup/"))
-    with (other / "service" / "health.py").open("a") as file:
-        file.write(
-            f"\nfrom {store.removesuffix('.py').replace('/', '.')} import store as needed  # noqa: E402\n"
-        )
-    with pytest.raises(AssertionError, match=r"import-not-found|Cannot find implementation"):
-        run(other, "mypy", "-p", "service")
+OWN_FILES = '''
+import sys
+from pathlib import Path
+
+ROOMS = {"contract", "service", "connect", "migrations", "spark", "extras", "ops", "tests"}
+
+
+def pytest_sessionfinish() -> None:
+    """Write down where each of our modules came from."""
+    ours = [module for name, module in sys.modules.items() if name.partition(".")[0] in ROOMS]
+    files = [module.__file__ for module in ours if getattr(module, "__file__", None)]
+    (Path(__file__).parent / "imported").write_text("\\n".join(files))
+'''
+
+
+def test_control_a_core_that_needs_an_extra_is_found(tmp_path: Path) -> None:
+    """With an import of a deleted store in the core, neither the types nor the import rules hold."""
+    copy = copy_with(tmp_path, ())
+    with (copy / "service" / "health.py").open("a") as file:
+        file.write(f"\nfrom extras.{EXTRAS[-1]}.store import store as needed  # noqa: E402\n")
+    types = run(copy, "mypy", "--cache-dir", str(CACHES["mypy"]))
+    assert types.returncode == 1
+    assert "import-not-found" in types.stdout
+    shutil.copytree(FOLDER / EXTRAS[-1], copy / "extras" / EXTRAS[-1])
+    rules = run(copy, "importlinter.cli", "lint")
+    assert rules.returncode == 1
+    assert "nothing in the core needs an extra or ops BROKEN" in rules.stdout

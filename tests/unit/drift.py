@@ -10,9 +10,9 @@ import yaml
 
 from connect.settings import Settings as Setup
 from migrations.settings import Settings as Migrations
+from ops.extra import extra_processes
 from ops.settings import ROOT, Settings
 from ops.stack import broker, database
-from ops.stack.extra import extra_processes
 from ops.stack.part import Part, parts
 from service.audit.settings import Settings as Audit
 from service.settings import Settings as Service

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ops.demo import demo
+from ops.extra import ExtraProcess, extra_processes
 from ops.settings import Settings
 from ops.stack.broker import override
 from ops.stack.checks import disk_full, java_unfit, port_taken
-from ops.stack.extra import ExtraProcess, extra_processes
 from ops.stack.files import is_whole, make_secrets
 from ops.stack.jars import jars_folder
 from ops.stack.part import parts
