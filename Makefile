@@ -43,7 +43,7 @@ test: venv ## everything, on real parts
 test-compose: venv ## the same pipeline on containers (needs Docker)
 	@$(BIN)/pytest tests/compose
 
-prove: venv ## every cell of the ladder and of the truth table, and ten times as many stories as `make test`
+prove: venv ## every cell of the ladder and the dedup matrix, and ten times as many stories as `make test`
 	@PROVE=1 $(BIN)/pytest tools/lab/tests/integration/test_dedup_matrix.py tools/lab/tests/integration/test_dedup_machine.py tools/lab/tests/e2e/test_ladder.py
 
 unit: venv ## the tests that need no process

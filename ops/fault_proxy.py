@@ -1,4 +1,4 @@
-"""An HTTP server that stands before another for the time of a block; whoever makes it says what becomes of a POST."""
+"""An HTTP server for the time of a block; a function decides how each POST is answered."""
 
 import threading
 from collections.abc import Callable
@@ -10,6 +10,8 @@ import requests
 
 from ops.settings import HOST
 
+TIMEOUT = 30
+
 
 class Request(BaseHTTPRequestHandler):
     """One POST, and the way to answer it."""
@@ -18,7 +20,7 @@ class Request(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True  # head and body of an answer are two writes
 
     def answer(self, status: int, body: bytes, **headers: str) -> None:
-        """Head and body, with their length."""
+        """Send head and body, with their length."""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
@@ -27,16 +29,17 @@ class Request(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
-class Front:
-    """Listens on a port of its own."""
+class StubServer:
+    """Listens on a port of its own and hands each POST with its body to `handle`."""
 
     def __init__(self, handle: Callable[[Request, bytes], None]) -> None:
         class Handler(Request):
             def do_POST(self) -> None:
-                handle(self, self.rfile.read(int(self.headers["Content-Length"])))
+                length = int(self.headers["Content-Length"])
+                handle(self, self.rfile.read(length))
 
         self.server = ThreadingHTTPServer((HOST, 0), Handler)
         self.url = f"http://{HOST}:{self.server.server_port}"
@@ -56,13 +59,12 @@ class Front:
 
 
 def forward(url: str) -> Callable[[str, bytes], tuple[int, bytes]]:
-    """What the server behind makes of a path and a body: status and body of its answer."""
+    """Return a function that posts a body to a path of the real server, for status and body."""
     http = requests.Session()
+    headers = {"Content-Type": "application/json"}
 
-    def pass_on(path: str, body: bytes) -> tuple[int, bytes]:
-        answer = http.post(
-            url + path, body, headers={"Content-Type": "application/json"}, timeout=30
-        )
+    def post(path: str, body: bytes) -> tuple[int, bytes]:
+        answer = http.post(url + path, body, headers=headers, timeout=TIMEOUT)
         return answer.status_code, answer.content
 
-    return pass_on
+    return post

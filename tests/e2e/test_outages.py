@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import requests
 
-from ops.fault_proxy import Front
+from ops.fault_proxy import StubServer
 from ops.stack.stack import Stack
 from tests.client import away, exactly_one, query, until, until_handled, until_published
-from tests.e2e.front import Failing
+from tests.e2e.failing_receiver import FailingReceiver
 from tests.load import load, orders
 
 
@@ -104,8 +104,8 @@ def test_the_audit_receiver_away_for_twenty_seconds_loses_nothing(stack: Stack) 
 @pytest.mark.parametrize("fault", ["503", "429", "lost answer", "garbage", "endless", "redirect"])
 def test_a_receiver_that_fails_and_recovers_has_one_effect(stack: Stack, fault: str) -> None:
     """Whatever the receiver answers instead of an answer, the same keys are posted until it gives one."""
-    failing = Failing(stack.env()["AUDIT_URL"], fault, times=3)
-    with Front(failing.handle) as front:
+    failing = FailingReceiver(stack.env()["AUDIT_URL"], fault, times=3)
+    with StubServer(failing.handle) as front:
         stack.start("service", env={"AUDIT_URL": front.url, "AUDIT_TIMEOUT_SECONDS": "2"})
         try:
             ids = orders(100)
@@ -121,7 +121,9 @@ def test_a_receiver_that_fails_and_recovers_has_one_effect(stack: Stack, fault: 
 
 def test_an_entry_that_is_refused_for_good_does_not_block(spoiled: Stack) -> None:
     """An item that the receiver refuses is stored as audit_error, and the others are audited."""
-    with Front(Failing(spoiled.env()["AUDIT_URL"], "refuse one", times=1).handle) as front:
+    with StubServer(
+        FailingReceiver(spoiled.env()["AUDIT_URL"], "refuse one", times=1).handle
+    ) as front:
         spoiled.start("service", env={"AUDIT_URL": front.url})
         try:
             ids = orders(100)

@@ -1,4 +1,4 @@
-"""What must come out on the ladder: what one strike of each point leaves behind, step by step."""
+"""What must come out on the ladder: what one fault at each point leaves behind, step by step."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from lab.ladder.count import Hop
 
 HOPS = ("orders", "rows", "events", "audit entries")
 NOTHING = (0, 0, 0, 0)
-# Copies too many at each hop; -1 is a loss.
+# Extra copies at each hop; -1 is a loss.
 EFFECT = {
     "ack": [(1, 1, 1, 1), NOTHING, NOTHING, NOTHING, NOTHING, NOTHING],
     "end": [(0, 1, 1, 1), (0, 1, 1, 1), (0, 0, 0, 1), (0, 0, 0, 1), NOTHING, NOTHING],
@@ -18,10 +18,12 @@ EFFECT = {
 
 
 def expected(step: int, points: Sequence[str]) -> dict[str, Hop]:
-    """Each strike meets an order of its own, so that what they leave adds up."""
+    """Return what these faults leave; each hits an order of its own, so that effects add up."""
     effects = [EFFECT[point][step] for point in points]
-    columns = [[effect[n] for effect in effects] for n in range(len(HOPS))]
-    return {
-        name: Hop(sum(n for n in c if n > 0), -sum(n for n in c if n < 0))
-        for name, c in zip(HOPS, columns, strict=True)
-    }
+    hops = {}
+    for column, name in enumerate(HOPS):
+        counts = [effect[column] for effect in effects]
+        doubled = sum(count for count in counts if count > 0)
+        lost = -sum(count for count in counts if count < 0)
+        hops[name] = Hop(doubled, lost)
+    return hops

@@ -3,108 +3,158 @@
 # ruff: noqa: PLC0415 - each command imports what it needs: --help stays fast
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ops.settings import Settings
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON for a program to read."),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(help="Also write a Markdown page, with HTML beside it."),
+]
 
 
 def bench(
-    only: Annotated[list[str] | None, typer.Option(help="An arm; again for another.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="One measurement; repeat the option for more."),
+    ] = None,
     orders: Annotated[
-        int, typer.Option(min=1, help="In each round; ten times as many for memory.")
+        int,
+        typer.Option(min=1, help="In each round; ten times as many for memory."),
     ] = 50_000,
-    rounds: Annotated[int, typer.Option(min=1, help="Numbers are their medians.")] = 5,
-    as_json: Json = False,
+    rounds: Annotated[
+        int,
+        typer.Option(min=1, help="Numbers are the medians of the rounds."),
+    ] = 5,
+    as_json: AsJson = False,
 ) -> None:
-    """Measure chain, latency, memory, write, audit and cost on a stack of its own; goals stand beside the numbers."""
+    """Measure chain, latency, memory, write, audit and cost on a throwaway stack.
+
+    Exit 0 if every goal is reached, 1 if one is missed, 2 if nothing could be measured.
+    """
     from lab.bench.command import bench as measure
+    from lab.bench.command import is_reached
     from ops.progress import step
 
     found = measure(Settings(), step, only or [], orders, rounds)
-    lines = found.pop("lines")
-    print(json.dumps(found, indent=2) if as_json else "\n".join(lines))
+    table = found.pop("lines")
+    show(found, table, as_json=as_json)
+    raise typer.Exit(0 if is_reached(found) else 1)
 
 
 def ladder(  # noqa: PLR0913, PLR0917 - one for each option
     orders: Annotated[
-        int, typer.Option(min=1, help="In each cell; each fault strikes once for 500 of them.")
+        int,
+        typer.Option(min=1, help="In each cell; each fault happens once in 500 of them."),
     ] = 1000,
     seed: Annotated[
-        int, typer.Option(help="The same seed gives the same orders and the same strikes.")
+        int,
+        typer.Option(help="The same seed gives the same orders and the same faults."),
     ] = 1,
     steps: Annotated[
-        list[int] | None, typer.Option(help="A step, 0 to 5; again for another.")
+        list[int] | None,
+        typer.Option(help="A step, 0 to 5; repeat the option for more."),
     ] = None,
-    faults: Annotated[list[str] | None, typer.Option(help="A fault; again for another.")] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Also write a Markdown page, HTML beside it.")
+    faults: Annotated[
+        list[str] | None,
+        typer.Option(help="A fault; repeat the option for more."),
     ] = None,
-    as_json: Json = False,
+    output: Output = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Measure what each pattern buys: the same faults on every step; exit 1 if the last step loses or doubles."""
+    """Measure what each pattern buys: the same faults on every step.
+
+    Exit 0 if the last step loses and doubles nothing, 1 if it does, 2 if nothing could be measured.
+    """
     from lab.ladder.command import is_clean
     from lab.ladder.command import ladder as measure
     from lab.ladder.page import lines
     from ops.progress import step
 
     found = measure(Settings(), step, steps or [], faults or [], orders, seed, output)
-    print(json.dumps(found, indent=2) if as_json else "\n".join(lines(found)))
+    show(found, lines(found), as_json=as_json)
     raise typer.Exit(0 if is_clean(found) else 1)
 
 
 def dedup_matrix(
     stores: Annotated[
-        list[str] | None, typer.Option(help="A dedup store; again for another.")
+        list[str] | None,
+        typer.Option(help="A dedup store; repeat the option for more."),
     ] = None,
     anomalies: Annotated[
-        list[str] | None, typer.Option(help="An anomaly; again for another.")
+        list[str] | None,
+        typer.Option(help="An anomaly; repeat the option for more."),
     ] = None,
     rounds: Annotated[
-        int, typer.Option(min=0, help="Of the speed measurement; 0 leaves the costs out.")
+        int,
+        typer.Option(min=0, help="Of the speed measurement; 0 leaves the costs out."),
     ] = 5,
-    output: Annotated[
-        Path | None, typer.Option(help="Also write a Markdown page, HTML beside it.")
-    ] = None,
-    as_json: Json = False,
+    output: Output = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Run every anomaly on every dedup store; exit 1 if a store keeps or breaks another law than it says."""
+    """Run every anomaly on every dedup store, and measure what each store costs.
+
+    Exit 0 if each store survives what it should, 1 if not, 2 if nothing could be tried.
+    """
+    from lab.dedup_matrix.command import dedup_matrix as measure
     from lab.dedup_matrix.command import is_as_declared
-    from lab.dedup_matrix.command import truth_table as measure
     from lab.dedup_matrix.page import lines
     from ops.progress import step
 
     found = measure(Settings(), step, stores or [], anomalies or [], rounds, output)
-    print(json.dumps(found, indent=2) if as_json else "\n".join(lines(found)))
+    show(found, lines(found), as_json=as_json)
     raise typer.Exit(0 if is_as_declared(found) else 1)
 
 
 def prove(  # noqa: PLR0913, PLR0917 - one for each option
-    client: Annotated[str, typer.Argument(help="python, java or connect.")] = "python",
+    client: Annotated[
+        str,
+        typer.Argument(help="python, java or connect."),
+    ] = "python",
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Files with the settings; ours if none.")
+        list[Path] | None,
+        typer.Argument(help="Files with the settings; this project's own if there are none."),
     ] = None,
     messages: Annotated[
         int,
         typer.Option(min=1, help="How many are sent; with --bootstrap: the newest of a partition."),
     ] = 20_000,
     lost_acks: Annotated[
-        int, typer.Option(min=1, help="How many acknowledgements go missing.")
+        int,
+        typer.Option(min=1, help="How many acknowledgements are lost."),
     ] = 200,
     bootstrap: Annotated[
-        str, typer.Option(help="Your own cluster: look at the bytes of --topic; only reads.")
+        str,
+        typer.Option(help="Your own cluster: look at the bytes of --topic; only reads."),
     ] = "",
-    topic: Annotated[str, typer.Option(help="With --bootstrap: the topic.")] = "",
-    as_json: Json = False,
+    topic: Annotated[
+        str,
+        typer.Option(help="With --bootstrap: the topic."),
+    ] = "",
+    as_json: AsJson = False,
 ) -> None:
-    """Lose acknowledgements between a producer with your settings and a real broker, and count what is doubled."""
+    """Lose acknowledgements between your producer settings and a real broker; count duplicates.
+
+    Exit 0 if the settings are idempotent, 1 if they are not, 2 if nothing was proved.
+    """
     from lab.prove.cluster import look
     from lab.prove.command import prove as lose_and_count
 
     if bootstrap or topic:
-        raise typer.Exit(look(bootstrap, topic, messages, as_json=as_json))
-    raise typer.Exit(lose_and_count(client, messages, lost_acks, paths or [], as_json=as_json))
+        code = look(bootstrap, topic, messages, as_json=as_json)
+    else:
+        code = lose_and_count(client, messages, lost_acks, paths or [], as_json=as_json)
+    raise typer.Exit(code)
+
+
+def show(document: dict[str, Any], table: Iterable[str], *, as_json: bool) -> None:
+    """Print the result for a program or for people."""
+    print(json.dumps(document, indent=2) if as_json else "\n".join(table))

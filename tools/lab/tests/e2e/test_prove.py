@@ -1,4 +1,4 @@
-"""The proof itself: three clients that lose two hundred acknowledgements, and topics whose bytes tell who wrote."""
+"""The proof: three clients that lose 200 acknowledgements, and what the bytes of a topic say."""
 
 import json
 import subprocess
@@ -12,14 +12,14 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from lab.environment import proxied_stack
+from lab.kafka_proxy import EVERY
 from lab.prove.cluster import is_compacted, look
 from lab.prove.command import CLIENTS, prove, run
-from lab.prove.config import Job, control, read
-from lab.prove.place import own_stack
-from lab.prove.proxy import HOST
-from lab.prove.tally import EVERY
+from lab.prove.job import Job
+from lab.prove.producer_settings import control_settings, read_settings
 from lab.prove.verdict import judge
-from ops.settings import ROOT, Settings
+from ops.settings import HOST, ROOT, Settings
 from ops.stack.stack import Stack, silently
 from ops.stack.state import read_state
 from tests.client import fresh, until
@@ -38,7 +38,7 @@ def _place(monkeypatch: pytest.MonkeyPatch) -> None:
 def proved(
     capsys: pytest.CaptureFixture[str], client: str, messages: int, lost: int, *files: Path
 ) -> tuple[int, Any]:
-    """The exit code, and what was printed for programs."""
+    """Return the exit code, and what was printed for programs."""
     code = prove(client, messages, lost, files, as_json=True)
     return code, json.loads(capsys.readouterr().out)
 
@@ -47,9 +47,10 @@ def proved(
 def test_a_client_that_loses_acknowledgements_doubles_nothing(
     capsys: pytest.CaptureFixture[str], client: str
 ) -> None:
-    """20,000 messages, 200 lost acknowledgements: with idempotence each is there once, without it some are twice."""
+    """Of 20,000 messages each is there once with idempotence; without it some are there twice."""
     code, found = proved(capsys, client, 20_000, 200)
-    arm, beside = found["settings"], found["control"]
+    arm = found["settings"]
+    control = found["control"]
     assert code == 0, found["verdict"]
     assert arm["total"]["records"] == arm["total"]["distinct"] == 20_000
     assert arm["total"]["batches"] > 0
@@ -59,15 +60,15 @@ def test_a_client_that_loses_acknowledgements_doubles_nothing(
     )
     assert arm["lost"] == 200
     assert arm["requests"] >= EVERY * 200
-    assert beside["total"]["duplicated"] >= 1
-    assert beside["total"]["distinct"] == 20_000
-    assert beside["total"]["without_producer_id"] == beside["total"]["batches"] > 0
+    assert control["total"]["duplicated"] >= 1
+    assert control["total"]["distinct"] == 20_000
+    assert control["total"]["without_producer_id"] == control["total"]["batches"] > 0
 
 
 def test_settings_that_are_not_idempotent_are_refuted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Java with acks=1 and nothing else said: idempotence is off without a word, and the topic shows it."""
+    """Java with acks=1 and nothing else: idempotence is off silently, and the topic shows it."""
     file = tmp_path / "producer.properties"
     file.write_text("acks=1\n")
     code, found = proved(capsys, "java", 2_000, 20, file)
@@ -80,21 +81,23 @@ def test_settings_that_are_not_idempotent_are_refuted(
 
 
 def test_a_proof_in_which_nothing_was_lost_says_that_it_proved_nothing() -> None:
-    """Behind a proxy that lets all pass the control is as clean as the rest, and that is no proof."""
-    python, settings = CLIENTS["python"], read("python", CLIENTS["python"].files)
-    with own_stack(Settings(), silently, python.parts) as (stack, proxy):
-        both = zip((settings, control(settings)), python.topics, strict=True)
-        jobs = [Job(f"{HOST}:{proxy.port}", settings, topic, 500, 10) for settings, topic in both]
-        arms = [run(stack, proxy, python.send, job, lost_acks=0) for job in jobs]
+    """Behind a proxy that loses nothing the control is as clean as the rest: that is no proof."""
+    python = CLIENTS["python"]
+    settings = read_settings("python", python.files)
+    with proxied_stack(Settings(), silently, "prove", python.parts) as (stack, proxy):
+        arms = []
+        for own, topic in zip((settings, control_settings(settings)), python.topics, strict=True):
+            job = Job(f"{HOST}:{proxy.port}", own, topic, 500, 10)
+            arms.append(run(stack, proxy, python.send, job, lost_acks=0))
     code, verdict = judge(arms[0], arms[1], lost_acks=0)
     assert (code, verdict.partition(":")[0]) == (2, "proved nothing")
     assert arms[1].requests >= 50
 
 
 def test_a_proof_that_is_interrupted_leaves_nothing_behind() -> None:
-    """Ctrl-C while acknowledgements are being lost: no process, no data, and nothing like a verdict."""
+    """Ctrl-C while acknowledgements are being lost: no process, no data, and no verdict."""
     pipeline = str(Path(sys.executable).with_name("pipeline"))
-    command = [pipeline, "check", "--prove", "java", "--messages", "200000", "--lost-acks", "2000"]
+    command = [pipeline, "prove", "java", "--messages", "200000", "--lost-acks", "2000"]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as proof:
@@ -105,19 +108,19 @@ def test_a_proof_that_is_interrupted_leaves_nothing_behind() -> None:
             "broker and producer do not run",
         )
         started = read_state(PROCESSES).processes
-        # A suite that runs in the background of a shell inherits a Ctrl-C that is ignored; both take the same way.
+        # A suite in the background of a shell ignores Ctrl-C; SIGTERM does the same.
         proof.send_signal(SIGTERM if getsignal(SIGINT) == SIG_IGN else SIGINT)
-        said, _ = proof.communicate(timeout=60)
+        printed, _ = proof.communicate(timeout=60)
     assert set(started) == {"kafka", "java"}
     assert not [name for name, identity in started.items() if identity.group()]
     assert not read_state(PROCESSES).processes
     assert not (RUN / "prove" / "data").exists()
-    assert said == b""
+    assert printed == b""
     assert proof.returncode not in (0, 1), "a verdict was given"
 
 
 def write(servers: str, topic: str, settings: dict[str, Any], count: int = 50) -> None:
-    """So many records by one producer; a transaction, if it has an id for one."""
+    """Write this many records by one producer; in a transaction, if it has an id for one."""
     producer = Producer(
         settings | {"bootstrap.servers": servers, "linger.ms": 0, "batch.num.messages": 5}
     )
@@ -131,11 +134,12 @@ def write(servers: str, topic: str, settings: dict[str, Any], count: int = 50) -
     assert producer.flush(30) == 0
 
 
-def test_the_bytes_of_a_topic_tell_who_writes_without_idempotence(
+def test_the_bytes_of_a_topic_show_who_writes_without_idempotence(
     stack: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Idempotent and transactional batches pass, also where the topic compresses; a plain producer is found."""
-    topic, servers = fresh("prove"), stack.env()["KAFKA_BOOTSTRAP_SERVERS"]
+    """Idempotent and transactional batches pass, compressed ones too; a plain producer is found."""
+    topic = fresh("prove")
+    servers = stack.env()["KAFKA_BOOTSTRAP_SERVERS"]
     wanted = NewTopic(topic, 3, 1, config={"compression.type": "zstd"})
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_topics([wanted])[topic].result(30)

@@ -1,4 +1,4 @@
-"""What a batch costs, counted on real Postgres: none of it depends on how fast the machine is."""
+"""What a batch costs, counted on a real Postgres: none of it depends on the machine's speed."""
 
 import sys
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import make_url
 
-from lab.bench.cost import count
-from lab.bench.place import administer
+from lab.bench.cost import REDELIVERY, WITH_MARK, WRITE_PATH, count
+from lab.environment import connect_as_admin
 from ops.stack.stack import Stack
 from tests.client import fresh
 
@@ -17,39 +17,39 @@ URLS = ("DATABASE_URL", "AUDIT_DATABASE_URL")
 
 @pytest.fixture(scope="module")
 def costs(clean_stack: Stack) -> Iterator[Costs]:
-    """Statements a batch, commits a batch, bytes an order: on two databases of their own, gone afterwards."""
-    env, name = clean_stack.env(), fresh("cost").replace("-", "_")
-    env |= {
-        setting: make_url(env[setting]).set(database=f"{name}_{n}").render_as_string()
-        for n, setting in enumerate(URLS)
-    }
+    """Statements a batch, commits a batch, bytes an order: on two databases of their own."""
+    env = clean_stack.env()
+    name = fresh("cost").replace("-", "_")
+    databases = {setting: f"{name}_{number}" for number, setting in enumerate(URLS)}
+    for setting, database in databases.items():
+        env[setting] = make_url(env[setting]).set(database=database).render_as_string()
     try:
         migrate = [sys.executable, "-m", "migrations", "upgrade", "--without-slots"]
         clean_stack.supervisor.run(f"migrations@{name}", migrate, env)
         yield count(env)
     finally:
-        with administer(env) as admin:
-            for n in range(len(URLS)):
-                admin.execute(f"drop database if exists {name}_{n} with (force)".encode())
+        with connect_as_admin(env) as admin:
+            for database in databases.values():
+                admin.execute(f"drop database if exists {database} with (force)".encode())
 
 
 def test_a_batch_is_one_statement_and_one_commit(costs: Costs) -> None:
     """Five hundred new orders cost one statement and one commit, whatever is in them."""
-    assert costs["write path"][:2] == (1, 1)
+    assert costs[WRITE_PATH][:2] == (1, 1)
 
 
 def test_the_audit_mark_is_one_statement_and_one_commit_more(costs: Costs) -> None:
-    """The mark of all answers is one statement and one commit; the POST before it is outside any transaction."""
-    assert costs["write path and audit mark"][:2] == (2, 2)
+    """Marking all answers is one statement and one commit; the POST before is in no transaction."""
+    assert costs[WITH_MARK][:2] == (2, 2)
 
 
 def test_a_batch_that_is_known_costs_one_statement_more_and_no_mark(costs: Costs) -> None:
-    """Only when ids did not come back is there a second statement; audited before, they are bypassed at once."""
-    assert costs["delivered again"][:2] == (2, 2)
+    """Only when ids did not come back is there a second statement; audited ones are bypassed."""
+    assert costs[REDELIVERY][:2] == (2, 2)
 
 
 def test_an_order_costs_little_write_ahead_log(costs: Costs) -> None:
-    """At most 1.6 kB an order for the write path and 2.0 kB with the mark, full-page images left out."""
-    assert costs["write path"][2] <= 1600
-    assert costs["write path and audit mark"][2] <= 2000
-    assert costs["delivered again"][2] <= 100
+    """At most 1.6 kB for the write path and 2.0 kB with the mark, without full-page images."""
+    assert costs[WRITE_PATH][2] <= 1600
+    assert costs[WITH_MARK][2] <= 2000
+    assert costs[REDELIVERY][2] <= 100

@@ -1,7 +1,11 @@
-"""The dedup store on DynamoDB, on real parts: leases, tokens, thieves and zombies; and the holes of the plain form."""
+"""The dedup store on DynamoDB, on real servers: leases, tokens, thieves and zombies.
+
+And the holes of the usual form. These tests need the lab's trials; those that do not are in
+extras/dynamodb/tests.
+"""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -16,11 +20,9 @@ from lab.dedup_matrix.anomalies import (
     slow_worker,
     two_workers,
 )
-from lab.dedup_matrix.effect import Moments, effects, go_on
-from lab.dedup_matrix.effect import write as bare
-from lab.dedup_matrix.place import in_stack
-from lab.dedup_matrix.plain_dynamodb import Plain
-from lab.dedup_matrix.stores import Place, Store
+from lab.dedup_matrix.candidate import Backends, Candidate
+from lab.dedup_matrix.effect import Moments, count_effects, go_on
+from lab.dedup_matrix.effect import write as write_effect
 from lab.dedup_matrix.trial import CrashError, Trial, Verdict, crash
 from ops.forget import forget as forget_fence
 from ops.stack.stack import Stack
@@ -32,21 +34,18 @@ from tests.builders import record, value
 from tests.client import counts, fresh
 
 dynamodb: Any = pytest.importorskip("extras.dynamodb.store")  # it may be deleted
+PutLast: Any = pytest.importorskip("lab.dedup_matrix.dynamodb_stores").PutLast
 LEASE_SECONDS = 0.5
 TABLE = "dedup"
 UNFENCED = """
     fresh as (
-        select message_id from item join json_each_text(cast(:tokens as json)) as claimed (message_id, token)
-        using (message_id) where cast(:done as boolean)
+        select message_id
+        from item
+        join json_each_text(cast(:tokens as json)) as claimed (message_id, token)
+            using (message_id)
+        where cast(:done as boolean)
     )
 """
-
-
-@pytest.fixture
-def place(spoiled: Stack) -> Iterator[Place]:
-    """The databases of a stack whose data nobody needs, with a fence."""
-    with in_stack(spoiled) as found:
-        yield found
 
 
 @pytest.fixture
@@ -55,29 +54,38 @@ def client(spoiled: Stack) -> Any:
     return dynamodb.connect(dynamodb.Settings())
 
 
-def column(make: Callable[[Place, str, str, Write], DedupStore]) -> Store:
-    """A store as a trial wants it."""
-    return Store("", "", make, lose=lambda *_: None, forget=lambda *_: None, size=lambda _: 0)
+def candidate(make: Callable[[Backends, str, str, Write], DedupStore]) -> Candidate:
+    """Return a store as a trial wants it; nothing of it is lost, forgotten or weighed."""
+    return Candidate(
+        title="",
+        choose_it="",
+        make=make,
+        lose=lambda *_: None,
+        forget=lambda *_: None,
+        size=lambda _: 0,
+    )
 
 
-def leases(client: Any, **changed: Any) -> Store:
-    """The store of the service, with a lease that tests can wait for."""
+def leases(client: Any, **changed: Any) -> Candidate:
+    """Return the store of the service, with a lease that tests can wait for."""
 
-    def make(_place: Place, subscriber: str, worker: str, write: Write) -> DedupStore:
+    def make(_backends: Backends, subscriber: str, worker: str, write: Write) -> DedupStore:
         settings = dynamodb.Settings(subscriber=subscriber, dynamodb_lease_seconds=LEASE_SECONDS)
-        store: DedupStore = dynamodb.Leases(write, client, settings, **{"owner": worker} | changed)
+        own = {"owner": worker} | changed
+        store: DedupStore = dynamodb.Leases(write, client, settings, **own)
         return store
 
-    return column(make)
+    return candidate(make)
 
 
-def plain(client: Any, **changed: Any) -> Store:
-    """The control."""
-    return column(
-        lambda _place, subscriber, _worker, write: Plain(
-            write, client, TABLE, subscriber, **changed
-        )
-    )
+def put_last(client: Any, **changed: Any) -> Candidate:
+    """Return the control: the usual form."""
+
+    def make(_backends: Backends, subscriber: str, _worker: str, write: Write) -> DedupStore:
+        store: DedupStore = PutLast(write, client, TABLE, subscriber, **changed)
+        return store
+
+    return candidate(make)
 
 
 SCENES = [repeated, crash_after_effect, crash_before_effect, two_workers, slow_worker]
@@ -85,10 +93,10 @@ SCENES = [repeated, crash_after_effect, crash_before_effect, two_workers, slow_w
 
 @pytest.mark.parametrize("happen", SCENES, ids=lambda scene: scene.__name__)
 def test_a_lease_lets_every_message_have_one_effect(
-    place: Place, client: Any, happen: Callable[[Trial], None]
+    backends: Backends, client: Any, happen: Callable[[Trial], None]
 ) -> None:
-    """Serial repeats, crashes on both sides of the effect, two owners at once, a lease that ends in mid-work."""
-    trial = Trial(place, leases(client))
+    """Serial repeats, crashes before and after the effect, two owners, a lease that ends early."""
+    trial = Trial(backends, leases(client))
     happen(trial)
     assert trial.verdict() == Verdict(doubled=0, lost=0)
 
@@ -98,70 +106,61 @@ def test_a_lease_lets_every_message_have_one_effect(
     [(repeated, 0), (crash_before_effect, 0), (crash_after_effect, 1), (two_workers, 2)],
 )
 def test_the_plain_form_doubles(
-    place: Place, client: Any, happen: Callable[[Trial], None], doubled: int
+    backends: Backends, client: Any, happen: Callable[[Trial], None], doubled: int
 ) -> None:
-    """The control: good in a row, and not where a crash or another worker comes between the effect and the put."""
-    trial = Trial(place, plain(client))
+    """The control: good in a row, and not when something comes between the effect and the put."""
+    trial = Trial(backends, put_last(client))
     happen(trial)
     assert trial.verdict() == Verdict(doubled, lost=0)
 
 
 @pytest.mark.parametrize(("again", "doubled"), [(True, 0), (False, 1)])
 def test_a_second_look_helps_while_the_work_is_slow(
-    place: Place, client: Any, again: bool, doubled: int
+    backends: Backends, client: Any, again: bool, doubled: int
 ) -> None:
-    """Another worker that is through before the second look is noticed; without it, the effect is doubled."""
-    trial = Trial(place, plain(client))
+    """Another worker that is done before the second look is noticed; without it, it doubles."""
+    trial = Trial(backends, put_last(client))
     records = [trial.record("m-1", 1)]
 
     def work() -> None:
-        trial.store = plain(client)
-        trial.beside(records, until_done=True)()
+        trial.store = put_last(client)
+        trial.run_other(records, until_done=True)()
 
-    trial.store = plain(client, again=again, work=work)
+    trial.store = put_last(client, again=again, work=work)
     trial.handle(records)
     assert trial.verdict() == Verdict(doubled, lost=0)
 
 
 @pytest.mark.parametrize("happen", [crash_after_effect, slow_worker])
 def test_a_second_look_leaves_a_hole(
-    place: Place, client: Any, happen: Callable[[Trial], None]
+    backends: Backends, client: Any, happen: Callable[[Trial], None]
 ) -> None:
-    """A crash after the emit, or another worker between the second look and the emit: doubled as before."""
-    trial = Trial(place, plain(client, again=True))
+    """A crash after the effect, or another worker between second look and effect, doubles."""
+    trial = Trial(backends, put_last(client, again=True))
     happen(trial)
     assert trial.verdict() == Verdict(doubled=1, lost=0)
 
 
-def test_derived_ids_remove_what_the_plain_form_doubles(place: Place, client: Any) -> None:
-    """Accept it and dedup downstream: written twice, a message has one event, because its event id is derived."""
+def test_derived_ids_remove_what_the_plain_form_doubles(backends: Backends, client: Any) -> None:
+    """A message that is written twice has one event, because its event id is derived."""
     message_id, subscriber = fresh("m"), fresh("subscriber")
     [wave] = split_conflicts([record(message_id, value(fresh("o")))])
-    firsts = 0
+    store = PutLast(partial(write, backends.engine, subscriber), client, TABLE, subscriber)
     for _ in range(2):  # a crash after the effect: claimed, and never settled
-        firsts += (
-            Plain(partial(write, place.engine, subscriber), client, TABLE, subscriber)
-            .claim(wave)[message_id]
-            .first
-        )
-    assert firsts == 2
-    assert (
-        counts([message_id])["outbox"][message_id]
-        == counts([message_id])["fulfillment"][message_id]
-        == 1
-    )
+        assert store.claim(wave)[message_id].first
+    found = counts([message_id])
+    assert found["outbox"][message_id] == 1
+    assert found["fulfillment"][message_id] == 1
 
 
 class Scene:
     """One message, workers that hold what they took, and time as a number."""
 
-    def __init__(self, place: Place, client: Any) -> None:
-        self.place, self.client, self.subscriber, self.message_id = (
-            place,
-            client,
-            fresh("subscriber"),
-            fresh("m"),
-        )
+    def __init__(self, backends: Backends, client: Any) -> None:
+        self.backends = backends
+        self.client = client
+        self.subscriber = fresh("subscriber")
+        self.message_id = fresh("m")
         [self.wave] = split_conflicts([record(self.message_id)])
         self.settings = dynamodb.Settings(
             subscriber=self.subscriber, dynamodb_lease_seconds=LEASE_SECONDS
@@ -170,7 +169,7 @@ class Scene:
 
     def worker(self, moments: Moments | None = None, **changed: Any) -> Any:
         """Another owner."""
-        to = partial(bare, self.place.engine, self.subscriber, moments or Moments())
+        to = partial(write_effect, self.backends.engine, self.subscriber, moments or Moments())
         return dynamodb.Leases(to, self.client, self.settings, elapsed=lambda: self.now, **changed)
 
     def steal(self, thief: Any) -> None:
@@ -186,7 +185,7 @@ class Scene:
 
     def effects(self) -> int:
         """How many the message had."""
-        return effects(self.place.engine, self.subscriber)[self.message_id]
+        return count_effects(self.backends.engine, self.subscriber)[self.message_id]
 
     def item(self) -> dict[str, Any]:
         """What DynamoDB has of it."""
@@ -198,16 +197,16 @@ class Scene:
 
 
 @pytest.fixture
-def scene(place: Place, client: Any) -> Scene:
+def scene(backends: Backends, client: Any) -> Scene:
     """A message of this test alone."""
-    return Scene(place, client)
+    return Scene(backends, client)
 
 
 @pytest.mark.parametrize(("changed", "count"), [({}, 1), ({"fresh": UNFENCED}, 2)])
 def test_a_zombie_that_writes_late_loses_at_the_fence(
     scene: Scene, changed: dict[str, Any], count: int
 ) -> None:
-    """The lease ends in mid-work, a thief finishes, the zombie goes on; without the fence it is doubled."""
+    """The lease ends, a thief finishes, the zombie goes on; without the fence it doubles."""
     thief = scene.worker(**changed)
     zombie = scene.worker(Moments(before=lambda: scene.steal(thief)), **changed)
     zombie.claim(scene.wave)
@@ -218,7 +217,7 @@ def test_a_zombie_that_writes_late_loses_at_the_fence(
 
 
 def test_a_zombie_loses_to_a_thief_that_has_yet_to_write(scene: Scene) -> None:
-    """From the moment at which it is robbed its token is too low, though nobody has finished; the next one does."""
+    """Once robbed, its token is too low, though nobody has finished; the next worker does."""
     moments = iter([go_on, crash])  # the thief comes twice: to put up its fence, and to work
 
     def at_the_second() -> None:
@@ -237,7 +236,7 @@ def test_a_zombie_loses_to_a_thief_that_has_yet_to_write(scene: Scene) -> None:
 
 
 def test_a_thief_that_comes_after_a_finished_write_loses(scene: Scene) -> None:
-    """The owner's effect is committed, and its settling lost: the thief finds the fence done, and settles."""
+    """The owner's effect is committed, its settling lost: the thief finds it done, and settles."""
     scene.worker().claim(scene.wave)
     thief = scene.worker()
     scene.steal(thief)
@@ -247,7 +246,7 @@ def test_a_thief_that_comes_after_a_finished_write_loses(scene: Scene) -> None:
 
 
 def test_a_lease_is_stolen_only_after_it_stood_still_before_the_thief_s_eyes(scene: Scene) -> None:
-    """A claim made long ago is new to who sees it first; one that its owner renews is never stolen."""
+    """An old claim is new to a worker that sees it first; a renewed one is never stolen."""
     owner, thief = scene.worker(), scene.worker()
     owner.claim(scene.wave)
     scene.now += 1000
@@ -276,7 +275,7 @@ def test_wall_clocks_hours_apart_steal_nothing(scene: Scene, hours: int) -> None
 
 
 def test_two_owners_wait_for_each_other_and_steal_nothing(scene: Scene) -> None:
-    """Who comes second is told to wait, and finds it done when the first has settled: one token was enough."""
+    """The second has to wait, and finds it done when the first has settled: one token is enough."""
     first, second = scene.worker(), scene.worker()
     first.claim(scene.wave)
     with pytest.raises(OutageError, match="another worker's hands"):
@@ -288,7 +287,7 @@ def test_two_owners_wait_for_each_other_and_steal_nothing(scene: Scene) -> None:
 
 
 def test_a_live_claim_that_dynamodb_forgets_still_has_one_effect(scene: Scene) -> None:
-    """The item is deleted while its owner works; another claims anew with the same token, and the fence decides."""
+    """The item is deleted while its owner works, and claimed again: the fence decides."""
     other = scene.worker()
 
     def forget() -> None:
@@ -303,7 +302,7 @@ def test_a_live_claim_that_dynamodb_forgets_still_has_one_effect(scene: Scene) -
 
 
 def test_only_what_both_have_forgotten_is_fresh_again(scene: Scene, spoiled: Stack) -> None:
-    """Retention of the fence alone doubles nothing, as DynamoDB still knows; once it has forgotten, too, it does."""
+    """Retention of the fence alone doubles nothing, because DynamoDB still knows the message."""
     env = spoiled.env() | {"SUBSCRIBER": scene.subscriber}
     counted = []
     for is_forgotten_there in (False, True):
@@ -320,11 +319,11 @@ def test_only_what_both_have_forgotten_is_fresh_again(scene: Scene, spoiled: Sta
     assert counted == [(1, 1), (1, 2)]
 
 
-def test_two_stores_that_race_for_one_batch_share_it(place: Place, client: Any) -> None:
-    """Four workers with overlapping batches of 300: every message has one effect, and nobody waits for ever."""
+def test_two_stores_that_race_for_one_batch_share_it(backends: Backends, client: Any) -> None:
+    """Four workers with overlapping batches of 300: one effect each, and nobody waits for ever."""
     seed = 20261122
     print(f"seed {seed}")  # noqa: T201
-    trial, chance = Trial(place, leases(client)), random.Random(seed)  # noqa: S311 - not cryptography
+    trial, chance = Trial(backends, leases(client)), random.Random(seed)  # noqa: S311 - not cryptography
     records = [trial.record(f"m-{n}", n, f"o-{n}") for n in range(400)]
     batches = [chance.sample(records, 300) for _ in range(4)]
     with ThreadPoolExecutor(4) as workers:
@@ -332,8 +331,8 @@ def test_two_stores_that_race_for_one_batch_share_it(place: Place, client: Any) 
     assert trial.verdict() == Verdict(doubled=0, lost=0)
 
 
-def test_a_message_with_another_value_is_told(scene: Scene) -> None:
-    """What came first is kept with the claim: the same id with another value is a conflict, not a repeat."""
+def test_a_message_with_another_value_is_reported(scene: Scene) -> None:
+    """What came first is kept with the claim: another value is a conflict, not a repeat."""
     worker = scene.worker()
     first = worker.claim(scene.wave)
     worker.settle(scene.wave)

@@ -1,5 +1,7 @@
-"""The truth table's page and command, without a process."""
+"""The dedup matrix's pages and command, without a process."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,36 +10,44 @@ import pytest
 
 from lab.dedup_matrix import page
 from lab.dedup_matrix.anomalies import ANOMALIES
-from lab.dedup_matrix.columns import STORES
-from lab.dedup_matrix.command import is_as_declared, truth_table
+from lab.dedup_matrix.command import dedup_matrix, is_as_declared
 from lab.dedup_matrix.effect import Moments, write
+from lab.dedup_matrix.stores import CONTROLS, STORES
 from lab.dedup_matrix.trial import Verdict
 from ops.settings import Settings
 from ops.stack.supervisor import StackError
-from service.dedup import load_store
+from service.dedup import load_store, stores
 
 NO_ENGINE: Any = None
+NO_STEP: Callable[[str], AbstractContextManager[Any]] = lambda _: pytest.fail("it was started")  # noqa: E731
+COMMITTED = Path(__file__).parents[2] / "pages" / "dedup-matrix.md"
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """What a run of every cell gives."""
+    """Return what a run of every cell gives."""
     cell = {"verdict": "survives", "doubled": 0, "lost": 0, "declared": "keeps"} | changes
-    cells = [{"anomaly": law, "store": name, **cell} for law in ANOMALIES for name in STORES]
-    costs = [
-        {"store": name, "requests": {"Postgres": 1}, "bytes": 209.4, "speed": 1.234}
-        for name in STORES
+    cells = [
+        {"anomaly": anomaly, "store": name, **cell} for anomaly in ANOMALIES for name in STORES
     ]
+    cost = {"requests": {"Postgres": 1}, "bytes": 209.4, "speed": 1.234}
+    costs = [{"store": name, **cost} for name in STORES]
     return {"machine": "two cores", "rounds": 5, "cells": cells, "costs": costs}
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_a_store_names_no_law_that_is_never_tried(name: str) -> None:
-    """What a store breaks is a row of the table: a misspelt law would be one that it seems to keep."""
+def test_a_store_breaks_no_anomaly_that_is_never_tried(name: str) -> None:
+    """What a store breaks is a row of the matrix: a misspelt one would seem to be survived."""
     assert set(ANOMALIES) >= STORES[name].breaks
 
 
+def test_every_store_that_is_here_is_a_column() -> None:
+    """A store that somebody adds to the service or the extras is tried, or this test fails."""
+    assert set(stores()) <= set(STORES) - set(CONTROLS)
+
+
 @pytest.mark.parametrize(
-    ("doubled", "lost", "word"), [(0, 0, "survives"), (2, 0, "duplicates"), (2, 1, "loses")]
+    ("doubled", "lost", "word"),
+    [(0, 0, "survives"), (2, 0, "duplicates"), (2, 1, "loses")],
 )
 def test_a_loss_is_worse_than_a_double(doubled: int, lost: int, word: str) -> None:
     """The word is that of the worst thing that happened."""
@@ -45,7 +55,7 @@ def test_a_loss_is_worse_than_a_double(doubled: int, lost: int, word: str) -> No
 
 
 def test_a_store_that_does_other_than_it_says_is_found() -> None:
-    """A kept law that was declared broken counts as much as a broken one that was declared kept."""
+    """A kept promise that was declared broken counts as much as the other way round."""
     assert is_as_declared(document())
     assert not is_as_declared(document(declared="breaks"))
     assert not is_as_declared(document(verdict="loses", lost=1))
@@ -55,9 +65,11 @@ def test_a_store_that_does_other_than_it_says_is_found() -> None:
 def test_the_page_names_every_cell_and_every_cost(tmp_path: Path) -> None:
     """Markdown and picture have a line for each anomaly and a column for each store."""
     page.write(document(verdict="loses", doubled=2, lost=1), tmp_path / "page.md")
-    text, picture = (tmp_path / "page.md").read_text(), (tmp_path / "page.html").read_text()
-    assert text.count("loses +2 −1") == len(ANOMALIES) * len(STORES)  # noqa: RUF001
-    assert picture.count('<td class="loses"') == len(ANOMALIES) * len(STORES)
+    text = (tmp_path / "page.md").read_text()
+    picture = (tmp_path / "page.html").read_text()
+    cells = len(ANOMALIES) * len(STORES)
+    assert text.count("loses +2 −1") == cells  # noqa: RUF001
+    assert picture.count('<td class="loses"') == cells
     for store in STORES.values():
         assert store.title in text
         assert store.choose_it in text
@@ -66,18 +78,29 @@ def test_the_page_names_every_cell_and_every_cost(tmp_path: Path) -> None:
     assert "[as a picture](page.html)" in text
 
 
+def test_the_committed_page_has_the_words_of_the_code(tmp_path: Path) -> None:
+    """Introduction, titles and advice are those of the code; only numbers may differ."""
+    page.write(document(), tmp_path / "dedup-matrix.md")
+    made = (tmp_path / "dedup-matrix.md").read_text().splitlines()
+    committed = COMMITTED.read_text().splitlines()
+    assert [line.split(" | ")[0] for line in committed[:-1]] == [
+        line.split(" | ")[0] for line in made[:-1]
+    ]
+
+
 @pytest.mark.parametrize(
-    ("stores", "anomalies", "named"), [(["lookup"], [], "--stores"), ([], ["rain"], "--anomalies")]
+    ("chosen_stores", "anomalies", "sentence"),
+    [
+        (["lookup"], [], "--stores: there is no lookup: choose among nothing"),
+        ([], ["rain"], "--anomalies: there is no rain: choose among repeated"),
+    ],
 )
-def test_an_unknown_name_is_told_before_anything_is_started(
-    stores: list[str], anomalies: list[str], named: str
+def test_an_unknown_name_is_refused_before_anything_is_started(
+    chosen_stores: list[str], anomalies: list[str], sentence: str
 ) -> None:
     """The sentence names the option, and what there is."""
-    with pytest.raises(
-        StackError,
-        match=f"{named}: there is no (lookup|rain): choose among (nothing, apart|repeated)",
-    ):
-        truth_table(Settings(), lambda _: None, stores, anomalies, 0, None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(StackError, match=sentence):
+        dedup_matrix(Settings(), NO_STEP, chosen_stores, anomalies, 0, None)
 
 
 def test_an_unknown_store_ends_the_service_with_a_sentence() -> None:

@@ -1,4 +1,4 @@
-"""The proxy and the reader of batches, before a broker of a few lines that speaks frames and nothing else."""
+"""The proxy and the reader of batches, with a broker of a few lines that speaks only frames."""
 
 import socket
 import struct
@@ -8,12 +8,11 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from lab.kafka_proxy import EVERY, PRODUCE, AckLosses, KafkaProxy, read_frames
 from lab.prove.batches import Batch
-from lab.prove.fetch import read, request
-from lab.prove.frames import frames
-from lab.prove.partitions import Place
-from lab.prove.proxy import HOST, PRODUCE, Proxy
-from lab.prove.tally import EVERY, Tally
+from lab.prove.fetch import make_request, read
+from lab.prove.partitions import PartitionSpan
+from ops.settings import HOST
 from ops.stack.supervisor import StackError
 from tools.lab.tests.unit.test_prove_bytes import batch
 
@@ -28,8 +27,9 @@ def broker(answers: Answers) -> Iterator[int]:
 
     def serve(connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            for frame in frames(connection):
-                connection.sendall(answer := answers(frame))
+            for frame in read_frames(connection):
+                answer = answers(frame)
+                connection.sendall(answer)
                 if len(answer) < LEAST:
                     return
 
@@ -45,27 +45,27 @@ def broker(answers: Answers) -> Iterator[int]:
 
 
 def frame(*fields: bytes) -> bytes:
-    """With its length in front."""
+    """Return a frame with its length in front."""
     body = b"".join(fields)
     return struct.pack(">i", len(body)) + body
 
 
 def echo(asked: bytes) -> bytes:
-    """The correlation id, as every answer begins, and what was asked."""
+    """Return the correlation id, as every answer begins, and what was asked."""
     return frame(asked[8:12], asked[12:])
 
 
 class Client:
-    """Asks one thing after the other, and connects again where it is cut off, as clients do."""
+    """Asks one thing after the other, and connects again when it is cut off, as clients do."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.connection = socket.create_connection((HOST, port), timeout=10)
 
     def ask(self, key: int, number: int) -> bytes | None:
-        """The answer, or nothing if the connection ends instead."""
+        """Return the answer, or nothing if the connection ends instead."""
         self.connection.sendall(frame(struct.pack(">hhi", key, 9, number), b"body %d" % number))
-        answer = next(frames(self.connection), None)
+        answer = next(read_frames(self.connection), None)
         if answer is None:
             self.connection.close()
             self.connection = socket.create_connection((HOST, self.port), timeout=10)
@@ -73,70 +73,73 @@ class Client:
 
 
 @contextmanager
-def through_the_proxy(limit: int, seen: list[bytes]) -> Iterator[tuple[Client, Tally]]:
-    """A client behind a proxy that loses at most so many, and all that the broker has seen."""
+def through_the_proxy(limit: int, seen: list[bytes]) -> Iterator[tuple[Client, AckLosses]]:
+    """A client behind a proxy that loses at most this many, and all that the broker has seen."""
 
     def answers(asked: bytes) -> bytes:
         seen.append(asked[12:])
         return echo(asked)
 
-    with broker(answers) as port, Proxy(port) as proxy:
-        proxy.tally = Tally(limit)
+    with broker(answers) as port, KafkaProxy(port) as proxy:
+        proxy.losses = AckLosses(limit)
         client = Client(proxy.port)
-        yield client, proxy.tally
+        yield client, proxy.losses
         client.connection.close()
 
 
 def test_every_tenth_acknowledgement_is_lost_after_the_broker_has_the_records() -> None:
-    """All requests arrive; of thirty answers to Produce three are lost, each with its connection."""
+    """All requests arrive; of 30 answers to Produce three are lost, each with its connection."""
     seen: list[bytes] = []
-    with through_the_proxy(5, seen) as (client, tally):
+    with through_the_proxy(5, seen) as (client, losses):
         answers = [client.ask(PRODUCE, n) for n in range(3 * EVERY)]
     assert [n for n, answer in enumerate(answers) if answer is None] == [9, 19, 29]
     assert answers[0] == frame(struct.pack(">i", 0), b"body 0")
     assert seen == [b"body %d" % n for n in range(3 * EVERY)]
-    assert (tally.answers, tally.lost) == (30, 3)
+    assert (losses.answers, losses.lost) == (30, 3)
 
 
 def test_no_more_acknowledgements_are_lost_than_were_asked_for() -> None:
     """After the last of them everything passes."""
-    with through_the_proxy(2, []) as (client, tally):
+    with through_the_proxy(2, []) as (client, losses):
         answers = [client.ask(PRODUCE, n) for n in range(5 * EVERY)]
-    assert answers.count(None) == tally.lost == 2
+    assert answers.count(None) == losses.lost == 2
 
 
 def test_other_answers_always_pass() -> None:
     """A client may find the cluster and get its producer id however often it must ask."""
-    with through_the_proxy(5, []) as (client, tally):
+    with through_the_proxy(5, []) as (client, losses):
         assert all(client.ask(METADATA, n) for n in range(3 * EVERY))
-    assert (tally.answers, tally.lost) == (0, 0)
+    assert (losses.answers, losses.lost) == (0, 0)
 
 
 def test_a_broker_that_is_away_cuts_the_client_off() -> None:
-    """It is told at once, not left to wait."""
+    """The client learns it at once and does not wait."""
     with socket.create_server((HOST, 0)) as nobody:
         port = nobody.getsockname()[1]
-    with Proxy(port) as proxy, socket.create_connection((HOST, proxy.port), timeout=10) as client:
+    with (
+        KafkaProxy(port) as proxy,
+        socket.create_connection((HOST, proxy.port), timeout=10) as client,
+    ):
         assert client.recv(1) == b""
 
 
-PLACE = Place(HOST, 0, "t", 3, 10, 16)
+SPAN = PartitionSpan(HOST, 0, "t", 3, 10, 16)
 
 
 def fetched(data: bytes, error: int = 0, aborted: int = 0) -> bytes:
-    """An answer to Fetch version 10 with these batches."""
+    """Return an answer to Fetch version 10 with these batches."""
     front = struct.pack(">iihi", 0, 0, 0, 0) + struct.pack(">ih1si", 1, 1, b"t", 1)
     part = struct.pack(">ihqqqi", 3, error, 16, 16, 0, aborted) + bytes(16 * aborted)
     return frame(front, part, struct.pack(">i", len(data)), data)
 
 
 def test_a_partition_is_read_to_its_end_over_cut_off_answers() -> None:
-    """Each batch once: one that began before the place, one that was cut off, and one behind aborted transactions."""
+    """Each batch once: one that began earlier, one cut off, one behind aborted transactions."""
     whole = [batch(8, 4, sequence=8), batch(12, 2, sequence=12), batch(14, 2, sequence=14)]
     answers = {10: fetched(whole[0] + whole[1][:30]), 12: fetched(whole[1] + whole[2], aborted=2)}
-    expected = {request(PLACE, offset): answer for offset, answer in answers.items()}
+    expected = {make_request(SPAN, offset): answer for offset, answer in answers.items()}
     with broker(lambda asked: expected[asked]) as port:
-        found = list(read(PLACE._replace(port=port)))
+        found = list(read(SPAN._replace(port=port)))
     assert found == [
         Batch(first, last, 7, 0, first, control=False, written=2000)
         for first, last in [(8, 11), (12, 13), (14, 15)]
@@ -144,7 +147,7 @@ def test_a_partition_is_read_to_its_end_over_cut_off_answers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "sentence"),
     [
         (fetched(b"", error=29), "t/3: Broker: Topic authorization failed"),
         (fetched(b""), "t/3: nothing at offset 10"),
@@ -152,8 +155,10 @@ def test_a_partition_is_read_to_its_end_over_cut_off_answers() -> None:
         (b"\x15\x03\x03\x00\x02\x02\x50", "(hung up|does not answer).*; .* for TLS or SASL"),
     ],
 )
-def test_a_broker_that_cannot_be_read_is_told_with_the_way_out(answer: bytes, told: str) -> None:
-    """Its own reason where it gives one; where it hangs up, as over TLS or SASL, what is supported instead."""
+def test_a_broker_that_cannot_be_read_is_reported_with_the_way_out(
+    answer: bytes, sentence: str
+) -> None:
+    """Its own reason if it gives one; if it hangs up, as over TLS or SASL, what is supported."""
     given = iter([answer])
-    with broker(lambda _: next(given, b"")) as port, pytest.raises(StackError, match=told):
-        list(read(PLACE._replace(port=port)))
+    with broker(lambda _: next(given, b"")) as port, pytest.raises(StackError, match=sentence):
+        list(read(SPAN._replace(port=port)))

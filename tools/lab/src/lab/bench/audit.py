@@ -1,4 +1,4 @@
-"""The audit: the service's POST of 500 entries, and one POST for each order, to the same receiver."""
+"""The audit: the service's POST of 500 entries against one POST for each order, same receiver."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,44 +9,60 @@ import requests
 
 from lab.bench.naive import post_one
 from lab.bench.numbers import Number, compare
-from lab.bench.place import FIRST, batches, clear
+from lab.environment import empty_tables
+from lab.reference_orders import FIRST, make_batches
 from ops.stack.stack import Stack
 from service.handler import split_conflicts
 from service.ids import derive
 from service.post import Entry, post, session
-from service.record import Message
+from service.record import Message, Record
 from service.write import Answers
+
+TIMEOUT = 30
 
 
 def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
-    """Rates of both arms, and how many times the one is the other (15 is the goal, 25 the aim)."""
-    numbers, known = (
-        range(FIRST, FIRST + orders),
-        {"fulfillment_id": derive("fulfillment", "any"), "total": "72.60"},
-    )
-    events = [{"message_id": f"m-{n}", "order_id": f"o-{n}", **known} for n in numbers]
-    bulks = [
-        [Entry(m, fulfilled=True) for m in split_conflicts(records)[0] if isinstance(m, Message)]
-        for records in batches(orders)
-    ]
-    env, few = stack.env(), orders // 40
+    """Return the rates of both arms and their ratio (15 is the goal, 25 the aim)."""
+    env = stack.env()
+    url = env["AUDIT_URL"]
+    requests_in_bulk = [make_entries(records) for records in make_batches(orders)]
+    few = orders // 40
+    events = [make_event(number) for number in range(FIRST, FIRST + few)]
+    post_bulk = partial(post, session(), url, TIMEOUT)
+    post_single = partial(post_one, requests.Session(), url)
     arms = {
-        "in bulk": partial(
-            rate, env, partial(post, session(), env["AUDIT_URL"], 30), bulks, orders
-        ),
-        "one by one": partial(
-            rate, env, partial(post_one, requests.Session(), env["AUDIT_URL"]), events[:few], few
-        ),
+        "in bulk": partial(rate, env, post_bulk, requests_in_bulk, orders),
+        "one by one": partial(rate, env, post_single, events, few),
     }
     return compare("audit", arms, {"one by one": ">= 15"}, rounds, stack.step)
 
 
+def make_entries(records: Sequence[Record]) -> list[Entry]:
+    """Return the entries of one batch, all of them fulfilled."""
+    [items] = split_conflicts(records)
+    return [Entry(item, fulfilled=True) for item in items if isinstance(item, Message)]
+
+
+def make_event(number: int) -> dict[str, str]:
+    """Return what the naive service knows of an order when it posts."""
+    return {
+        "message_id": f"m-{number}",
+        "order_id": f"o-{number}",
+        "fulfillment_id": derive("fulfillment", "any"),
+        "total": "72.60",
+    }
+
+
 def rate(
-    env: dict[str, str], give: Callable[[Any], Answers | None], parts: Sequence[Any], orders: int
+    env: dict[str, str],
+    send: Callable[[Any], Answers | None],
+    parts: Sequence[Any],
+    orders: int,
 ) -> float:
-    """Entries a second, over one kept connection."""
-    clear(env)
+    """Return entries a second over one kept connection."""
+    empty_tables(env)
     started = time.perf_counter()
     for part in parts:
-        assert not any((give(part) or {}).values()), "an entry was refused: the rate means nothing"
+        answers = send(part) or {}
+        assert not any(answers.values()), "an entry was refused: the rate means nothing"
     return orders / (time.perf_counter() - started)

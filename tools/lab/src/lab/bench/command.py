@@ -1,59 +1,94 @@
-"""`pipeline bench`: the arms that were asked for, a table, and the same as JSON in a file."""
+"""`pipeline bench`: the chosen arms as a table, and the same as JSON in a file."""
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from lab.bench import audit, chain, cost, write
-from lab.bench.numbers import lines
-from lab.bench.place import BATCH, administer, describe, own_stack
+from lab.bench.numbers import Number, lines
+from lab.environment import connect_as_admin, describe_machine, throwaway_stack
+from lab.reference_orders import BATCH
 from ops.settings import Settings
-from ops.stack.stack import Step
+from ops.stack.stack import Stack, Step
 from ops.stack.supervisor import StackError
 from service.logs import configure_logs
 
-WHOLE = {"chain": chain.throughput, "latency": chain.latency, "memory": chain.memory}
-QUIET = {"write": write.measure, "audit": audit.measure, "cost": cost.measure}  # no Debezium
+Measure = Callable[[Stack, int, int], list[Number]]
+
+WITH_CONNECT: dict[str, Measure] = {
+    "chain": chain.throughput,
+    "latency": chain.latency,
+    "memory": chain.memory,
+}
+WITHOUT_CONNECT: dict[str, Measure] = {
+    "write": write.measure,
+    "audit": audit.measure,
+    "cost": cost.measure,
+}
+ARMS = [*WITH_CONNECT, *WITHOUT_CONNECT]
+FEWEST_BATCHES = 8  # a naive arm gets a fortieth of the orders
 
 
 def bench(
-    settings: Settings, step: Step, only: Sequence[str], orders: int, rounds: int
+    settings: Settings,
+    step: Step,
+    only: Sequence[str],
+    orders: int,
+    rounds: int,
 ) -> dict[str, Any]:
-    """Measure; the result is also written beside the logs of the stack that was measured."""
-    if unknown := set(only) - {*WHOLE, *QUIET}:
+    """Measure the chosen arms; the result is also written beside the logs of the stack."""
+    unknown = set(only) - set(ARMS)
+    if unknown:
         raise StackError(
-            f"there is no arm {', '.join(unknown)}: choose among {', '.join([*WHOLE, *QUIET])}"
+            f"there is no arm {', '.join(sorted(unknown))}: choose among {', '.join(ARMS)}"
         )
     configure_logs("error")
-    orders = (
-        max(orders // BATCH, 8) * BATCH
-    )  # whole batches, and enough for a naive arm, which gets a fortieth
-    with own_stack(settings, step) as stack:
-        about, chosen = describe(stack.env()), only or [*WHOLE, *QUIET]
-        stack.stop("service")
-        numbers = [
-            number
-            for name in WHOLE
-            if name in chosen
-            for number in WHOLE[name](stack, orders, rounds)
-        ]
-        stack.stop("connect")
-        with administer(stack.env()) as admin:
-            admin.execute(
-                "select pg_drop_replication_slot(slot_name) from pg_replication_slots"
-            )  # nobody reads on
-        numbers += [
-            number
-            for name in QUIET
-            if name in chosen
-            for number in QUIET[name](stack, orders, rounds)
-        ]
-    found = [number._asdict() | {"reached": number.reached()} for number in numbers]
-    document = {"machine": about, "orders": orders, "rounds": rounds, "numbers": found}
-    file = stack.settings.run_dir / f"{time.strftime('%Y%m%d-%H%M%S')}.json"
-    file.write_text(json.dumps(document, indent=2) + "\n")
-    return document | {
-        "file": str(file),
-        "lines": [*lines(numbers), f"medians of {rounds} rounds; {about}"],
+    batches = max(orders // BATCH, FEWEST_BATCHES)
+    orders = batches * BATCH
+    with throwaway_stack(settings, step, "bench", services=1) as stack:
+        machine = describe_machine(stack.env())
+        numbers = measure_all(stack, only or ARMS, orders, rounds)
+    document = {
+        "machine": machine,
+        "orders": orders,
+        "rounds": rounds,
+        "numbers": [number._asdict() | {"reached": number.reached()} for number in numbers],
     }
+    file = save(stack.settings.run_dir, document)
+    table = [*lines(numbers), f"medians of {rounds} rounds; {machine}"]
+    return document | {"file": str(file), "lines": table}
+
+
+def measure_all(stack: Stack, chosen: Sequence[str], orders: int, rounds: int) -> list[Number]:
+    """Measure what needs Kafka Connect first, then the rest without it."""
+    numbers: list[Number] = []
+    stack.stop("service")
+    for name, measure in WITH_CONNECT.items():
+        if name in chosen:
+            numbers += measure(stack, orders, rounds)
+    stop_connect(stack)
+    for name, measure in WITHOUT_CONNECT.items():
+        if name in chosen:
+            numbers += measure(stack, orders, rounds)
+    return numbers
+
+
+def stop_connect(stack: Stack) -> None:
+    """Stop Kafka Connect and drop its slots, which nobody reads any more."""
+    stack.stop("connect")
+    with connect_as_admin(stack.env()) as admin:
+        admin.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots")
+
+
+def is_reached(document: dict[str, Any]) -> bool:
+    """Return whether no goal was missed; a number without a goal cannot miss it."""
+    return all(number["reached"] is not False for number in document["numbers"])
+
+
+def save(folder: Path, document: dict[str, Any]) -> Path:
+    """Write the result into a file that is named by the time."""
+    file = folder / f"{time.strftime('%Y%m%d-%H%M%S')}.json"
+    file.write_text(json.dumps(document, indent=2) + "\n")
+    return file

@@ -1,88 +1,127 @@
-"""What a batch costs whatever the machine: statements, commits, and bytes of the write-ahead log."""
+"""The cost of a batch on any machine: statements, commits, and bytes of write-ahead log."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, event
 
 from lab.bench.numbers import Number
-from lab.bench.place import BATCH, administer, batches, clear
+from lab.environment import connect_as_admin, empty_tables
+from lab.reference_orders import BATCH, make_batches
 from ops.stack.stack import Stack
 from service.database import connect_to
 from service.dedup.tracking import FRESH
 from service.handler import Steps, handle
-from service.write import mark, write
+from service.post import Entry
+from service.write import Answers, mark, write
 
-# A connection hands in its counters only along with a table's, hence pg_am: one statement, one commit.
-HAND_IN = (
-    "select pg_backend_pid(), current_database(), pg_stat_force_next_flush() from pg_am limit 1"
-)
-READ = "select xact_commit, wal_bytes, wal_fpi from pg_stat_get_backend_wal(%s), pg_stat_database where datname = %s"
-ORDERS = 20_000  # however many were asked for: counts do not get better by more
+SUBSCRIBER = "fulfillment"
+# A connection flushes its counters only along with a table's, hence pg_am.
+FLUSH_COUNTERS = """
+    select pg_backend_pid(), current_database(), pg_stat_force_next_flush()
+    from pg_am
+    limit 1
+"""
+READ_COUNTERS = """
+    select xact_commit, wal_bytes, wal_fpi
+    from pg_stat_get_backend_wal(%s), pg_stat_database
+    where datname = %s
+"""
+ORDERS = 20_000  # however many were asked for: counts do not get better with more
 UNITS = ("statements a batch", "commits a batch", "bytes of WAL an order")
+WRITE_PATH = "write path"
+WITH_MARK = "write path and audit mark"
+REDELIVERY = "delivered again"
 GOALS = {
-    "write path": (1, 1, 1600),
-    "write path and audit mark": (2, 2, 2000),
-    "delivered again": (2, 2, 100),
+    WRITE_PATH: (1, 1, 1600),
+    WITH_MARK: (2, 2, 2000),
+    REDELIVERY: (2, 2, 100),
 }
 
 
+class Counters(NamedTuple):
+    """What has been counted so far, or what one batch has added to it."""
+
+    statements: int
+    commits: int
+    wal_bytes: int
+    full_page_images: int
+
+
 def measure(stack: Stack, _orders: int, _rounds: int) -> list[Number]:
-    """All that is counted, for each of the ways that a batch may go."""
+    """Return all counts of each way that a batch may take."""
     with stack.step("cost"):
         costs = count(stack.env())
-    cells = [
-        (way, *cell)
-        for way, goals in GOALS.items()
-        for cell in zip(costs[way], UNITS, goals, strict=True)
-    ]
-    return [
-        Number("cost", f"{way}: {unit}", value, "", f"<= {goal}")
-        for way, value, unit, goal in cells
-    ]
+    numbers = []
+    for way, goals in GOALS.items():
+        for value, unit, goal in zip(costs[way], UNITS, goals, strict=True):
+            numbers.append(Number("cost", f"{way}: {unit}", value, "", f"<= {goal}"))
+    return numbers
 
 
 def count(env: dict[str, str]) -> dict[str, tuple[float, float, float]]:
-    """Take batches through their story, by turns without audit, and with it and then once more; without HTTP."""
-    clear(env)  # so these must be databases that nobody needs
+    """Handle batches by turns without the audit mark, and with it and then again; no HTTP."""
+    empty_tables(env)  # so these must be databases that nobody needs
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 30)
-    seen, costs = list[Any](), {way: list[tuple[int, ...]]() for way in GOALS}
-    event.listen(engine, "before_cursor_execute", lambda *call: seen.append(call))
-    bare = Steps(
-        partial(write, engine, "fulfillment", FRESH), lambda _: {}, lambda _: None, lambda _: None
+    statements: list[Any] = []
+    event.listen(engine, "before_cursor_execute", lambda *call: statements.append(call))
+    unmarked = Steps(
+        write=partial(write, engine, SUBSCRIBER, FRESH),
+        post=lambda _entries: {},
+        mark=lambda _answers: None,
+        commit=lambda _records: None,
     )
-    audited = bare._replace(
-        post=lambda entries: {str(entry.message.message_id): None for entry in entries}
-    )
-    audited = audited._replace(mark=partial(mark, engine, "fulfillment"))
-    plan = [
-        [("write path", bare)],
-        [("write path and audit mark", audited), ("delivered again", audited)],
-    ]
-    with administer(env) as admin:
-        for n, records in enumerate(batches(ORDERS)):
-            for way, steps in plan[n % 2]:
-                before = counters(engine, admin, seen)
+    marked = unmarked._replace(post=accept_all, mark=partial(mark, engine, SUBSCRIBER))
+    even_batches = [(WRITE_PATH, unmarked)]
+    odd_batches = [(WITH_MARK, marked), (REDELIVERY, marked)]
+    costs: dict[str, list[Counters]] = {way: [] for way in GOALS}
+    with connect_as_admin(env) as admin:
+        for number, records in enumerate(make_batches(ORDERS)):
+            for way, steps in odd_batches if number % 2 else even_batches:
+                before = read_counters(engine, admin, statements)
                 handle(records, steps)
-                pairs = zip(counters(engine, admin, seen), before, (1, 1, 0, 0), strict=True)
-                costs[way].append(tuple(now - then - own for now, then, own in pairs))
+                after = read_counters(engine, admin, statements)
+                costs[way].append(subtract(after, before))
     engine.dispose()
-    return {way: summary(found) for way, found in costs.items()}
+    return {way: summarize(found) for way, found in costs.items()}
 
 
-def counters(engine: Engine, admin: Any, seen: list[Any]) -> list[int]:
-    """Statements, commits in the database, and bytes and full-page images of the engine's one connection."""
+def accept_all(entries: Sequence[Entry]) -> Answers:
+    """Answer as a receiver that accepts every entry."""
+    return {str(entry.message.message_id): None for entry in entries}
+
+
+def read_counters(engine: Engine, admin: Any, statements: Sequence[Any]) -> Counters:
+    """Return the counters of the engine's one connection."""
     with engine.connect() as connection:
-        whose = tuple(connection.exec_driver_sql(HAND_IN).one())[:2]
-    return [len(seen), *map(int, admin.execute(READ, whose).fetchone() or ())]
+        pid, database, _ = connection.exec_driver_sql(FLUSH_COUNTERS).one()
+    counted = admin.execute(READ_COUNTERS, (pid, database)).fetchone()
+    commits, wal_bytes, images = map(int, counted)
+    return Counters(len(statements), commits, wal_bytes, images)
 
 
-def summary(costs: list[tuple[int, ...]]) -> tuple[float, float, float]:
-    """Most statements; usual commits, as others come by (autovacuum); bytes of batches without full-page images."""
-    clean = [wal for *_, wal, images in costs if not images]
+def subtract(after: Counters, before: Counters) -> Counters:
+    """Return what happened in between, without the one statement that reads the counters."""
+    return Counters(
+        statements=after.statements - before.statements - 1,
+        commits=after.commits - before.commits - 1,
+        wal_bytes=after.wal_bytes - before.wal_bytes,
+        full_page_images=after.full_page_images - before.full_page_images,
+    )
+
+
+def summarize(costs: Sequence[Counters]) -> tuple[float, float, float]:
+    """Return most statements, usual commits, and bytes an order without full-page images.
+
+    The usual commits are a median, because others (autovacuum) commit in between.
+    """
+    clean = [cost.wal_bytes for cost in costs if not cost.full_page_images]
     assert len(clean) > len(costs) / 2, (
         f"only {len(clean)} of {len(costs)} batches are without full-page images"
     )
-    return max(cost[0] for cost in costs), median(cost[1] for cost in costs), mean(clean) / BATCH
+    statements = max(cost.statements for cost in costs)
+    commits = median(cost.commits for cost in costs)
+    return statements, commits, mean(clean) / BATCH

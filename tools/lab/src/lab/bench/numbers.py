@@ -1,4 +1,4 @@
-"""From rounds to numbers: arms in turn, medians, ratios round by round, and a table with the goals."""
+"""From rounds to numbers: arms in turn, medians, ratios round by round, and a table with goals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import ge, le
@@ -8,10 +8,12 @@ from typing import NamedTuple
 from ops.stack.stack import Step
 
 Arm = Callable[[], float]  # runs one round and returns its rate
+OPERATORS = {">=": ge, "<=": le}
+VERDICTS = {None: "", True: "reached", False: "MISSED"}
 
 
 class Number(NamedTuple):
-    """One line of the table; `rounds` are the values whose median it is, where there are several."""
+    """One line of the table; where there are `rounds`, the value is their median."""
 
     arm: str
     what: str
@@ -21,40 +23,63 @@ class Number(NamedTuple):
     rounds: Sequence[float] = ()
 
     def reached(self) -> bool | None:
-        """Whether the goal is, if there is one."""
+        """Return whether the goal is reached, or nothing if there is no goal."""
+        if not self.goal:
+            return None
         sign, _, limit = self.goal.partition(" ")
-        return {">=": ge, "<=": le}[sign](self.value, float(limit)) if sign else None
+        return bool(OPERATORS[sign](self.value, float(limit)))
 
 
 def compare(
-    name: str, arms: Mapping[str, Arm], goals: Mapping[str, str], rounds: int, step: Step
+    name: str,
+    arms: Mapping[str, Arm],
+    goals: Mapping[str, str],
+    rounds: int,
+    step: Step,
 ) -> list[Number]:
-    """Rates of arms that take turns, and how many times as fast the first one is: by round, then the median."""
+    """Return the rates of arms that take turns, and how much faster the first one is.
+
+    A ratio is taken in each round; the number is the median of these ratios.
+    """
     rates: dict[str, list[float]] = {arm: [] for arm in arms}
     for n in range(1, rounds + 1):
         for arm, run in arms.items():
             with step(f"{name}: {arm}, round {n} of {rounds}"):
                 rates[arm].append(run())
-    numbers = [
-        Number(name, arm, median(found), "orders/s", rounds=found) for arm, found in rates.items()
-    ]
-    ours = next(iter(rates))
+    numbers = []
+    for arm, values in rates.items():
+        numbers.append(Number(name, arm, median(values), "orders/s", rounds=values))
+    first = next(iter(rates))
     for arm, goal in goals.items():
-        times = [one / other for one, other in zip(rates[ours], rates[arm], strict=True)]
-        numbers.append(Number(name, f"{ours} / {arm}", median(times), "times", goal, times))
+        ratios = [ours / other for ours, other in zip(rates[first], rates[arm], strict=True)]
+        numbers.append(Number(name, f"{first} / {arm}", median(ratios), "times", goal, ratios))
     return numbers
 
 
 def lines(numbers: Sequence[Number]) -> list[str]:
-    """The numbers for people, each with its goal beside it."""
-    said = {None: "", True: "reached", False: "MISSED"}
-    return [
-        f"{n.arm:<8} {n.what:<46} {short(n.value):>9} {n.unit:<9} {n.goal:<8} {said[n.reached()]:<8}"
-        f"{f'{short(min(n.rounds))} to {short(max(n.rounds))}' if n.rounds else ''}".rstrip()
-        for n in numbers
+    """Return the numbers for people, each with its goal beside it."""
+    return [line(number) for number in numbers]
+
+
+def line(number: Number) -> str:
+    """Return one number for people."""
+    spread = ""
+    if number.rounds:
+        spread = f"{short(min(number.rounds))} to {short(max(number.rounds))}"
+    columns = [
+        f"{number.arm:<8}",
+        f"{number.what:<46}",
+        f"{short(number.value):>9}",
+        f"{number.unit:<9}",
+        f"{number.goal:<8}",
+        f"{VERDICTS[number.reached()]:<7}",
+        spread,
     ]
+    return " ".join(columns).rstrip()
 
 
 def short(value: float) -> str:
-    """Three digits: more of them the machine does not repeat."""
-    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+    """Return three digits: the machine does not repeat more of them."""
+    is_large = abs(value) >= 100
+    is_whole = value == int(value)
+    return f"{value:,.0f}" if is_large or is_whole else f"{value:.3g}"

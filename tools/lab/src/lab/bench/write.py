@@ -1,4 +1,4 @@
-"""The write path without audit: ours, the naive one, and what pgbench makes of the very same statement."""
+"""The write path without audit: ours, the naive one, and the same statement under pgbench."""
 
 import re
 import subprocess
@@ -11,7 +11,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from lab.bench import naive
 from lab.bench.numbers import Number, compare
-from lab.bench.place import BATCH, FIRST, administer, batches, clear, send
+from lab.environment import connect_as_admin, empty_tables
+from lab.reference_orders import BATCH, FIRST, make_batches, send
 from ops.produce import connect
 from ops.stack.database import tool
 from ops.stack.stack import Stack
@@ -23,47 +24,81 @@ from service.handler import handle, split_conflicts
 from service.settings import Settings
 from service.write import rows, statement
 
-COUNT = "select count(*) from tracking join fulfillment using (message_id) join outbox on aggregate_id = order_id"
+TOPIC = "bench"
+COUNT = """
+    select count(*)
+    from tracking
+    join fulfillment using (message_id)
+    join outbox on aggregate_id = order_id
+"""
+BATCHES = """
+    create table batch (
+        n int primary key,
+        items text storage external -- uncompressed: pgbench measures no unpacking
+    );
+    grant select on batch to app;
+"""
+PARAMETERS = {
+    ":items": "(select items from batch where n = :n)",
+    ":subscriber": "'fulfillment'",
+}
 
 
 def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
-    """Rates of the three arms, and how ours stands to the other two."""
-    env = stack.env() | {"INPUT_TOPIC": "bench"}
-    admin = AdminClient({"bootstrap.servers": env["KAFKA_BOOTSTRAP_SERVERS"]})
-    admin.create_topics([NewTopic("bench", 3, 1)])["bench"].result(30)
-    send(connect(env["KAFKA_BOOTSTRAP_SERVERS"]), "bench", range(FIRST, FIRST + orders))
+    """Return the rates of the three arms, and the ratio of ours to the other two."""
+    env = stack.env() | {"INPUT_TOPIC": TOPIC}
+    servers = env["KAFKA_BOOTSTRAP_SERVERS"]
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(TOPIC, 3, 1)])[TOPIC].result(30)
+    send(connect(servers), TOPIC, range(FIRST, FIRST + orders))
+    script = prepare_pgbench(env, orders)
     arms = {
         "ours": partial(rate, env, orders, ours),
         "naive": partial(rate, env, orders // 40, naive.handle),
-        "pgbench": partial(rate, env, orders, partial(pgbench, env, prepare_pgbench(env, orders))),
+        "pgbench": partial(rate, env, orders, partial(pgbench, env, script)),
     }
-    return compare("write", arms, {"naive": ">= 40", "pgbench": ">= 0.5"}, rounds, stack.step)
+    goals = {"naive": ">= 40", "pgbench": ">= 0.5"}
+    return compare("write", arms, goals, rounds, stack.step)
 
 
 def rate(env: dict[str, str], count: int, arm: Callable[[Settings, int], float]) -> float:
-    """Orders a second on empty tables, by a group that is new; every order must then be found in each table."""
-    clear(env)
-    given = {**env, "GROUP_ID": f"bench-{time.time_ns()}"}
-    settings = Settings.model_validate(
-        {n: given[n.upper()] for n in Settings.model_fields if n.upper() in given}
-    )
-    seconds = arm(settings, count)
-    with administer(env, "DATABASE_URL") as admin:
+    """Return orders a second, on empty tables and in a new group.
+
+    Every order must then be found in every table.
+    """
+    empty_tables(env)
+    seconds = arm(service_settings(env), count)
+    with connect_as_admin(env, "DATABASE_URL") as admin:
         found = admin.execute(COUNT).fetchone()
     assert found == (count,), f"{found} of {count} orders were written: the rate means nothing"
     return count / seconds
 
 
+def service_settings(env: dict[str, str]) -> Settings:
+    """Return the service's settings for this stack, in a consumer group that is new."""
+    named = env | {"GROUP_ID": f"bench-{time.time_ns()}"}
+    known = [name for name in Settings.model_fields if name.upper() in named]
+    return Settings.model_validate({name: named[name.upper()] for name in known})
+
+
 def ours(settings: Settings, count: int) -> float:
-    """The service's consumer and story of a batch, POST and mark left out; joining the group is not timed."""
+    """Handle the orders with the service's own consumer and steps, without POST and mark.
+
+    Joining the group is not timed.
+    """
     engine = connect_to(
-        settings.database_url, settings.database_password_file, settings.database_timeout_seconds
+        settings.database_url,
+        settings.database_password_file,
+        settings.database_timeout_seconds,
     )
-    source, started = RecordConsumer(settings, lambda: False), 0.0
-    steps = wire(settings, engine, source)._replace(post=lambda _: {}, mark=lambda _: None)
+    source = RecordConsumer(settings, lambda: False)
+    wired = wire(settings, engine, source)
+    steps = wired._replace(post=lambda _entries: {}, mark=lambda _answers: None)
+    started = 0.0
     with source.consumer:
         while count > 0:
-            if records := source.gather():
+            records = source.gather()
+            if records:
                 started = started or time.perf_counter()
                 handle(records, steps)
                 count -= len(records)
@@ -73,28 +108,30 @@ def ours(settings: Settings, count: int) -> float:
 
 
 def pgbench(env: dict[str, str], script: str, _settings: Settings, count: int) -> float:
-    """One client, with the statement prepared as the service's driver does it."""
-    command = [
-        tool("pgbench"),
-        *f"-n -M prepared -t {count // BATCH} -D n=0 -f - {env['DATABASE_URL']}".split(),
-    ]
-    told = subprocess.run(
-        command, env=env, input=script, stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
-    return count / BATCH / float(re.findall(r"tps = ([0-9.]+)", told)[0])
+    """Run the script in one client, with the statement prepared as the service's driver does it."""
+    transactions = count // BATCH
+    options = f"-n -M prepared -t {transactions} -D n=0 -f -"
+    command = [tool("pgbench"), *options.split(), env["DATABASE_URL"]]
+    done = subprocess.run(
+        command,
+        env=env,
+        input=script,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    [rate] = re.findall(r"tps = ([0-9.]+)", done.stdout)
+    return transactions / float(rate)
 
 
 def prepare_pgbench(env: dict[str, str], orders: int) -> str:
-    """The service's statement, its batches ready in a table, which pgbench reads one after the other."""
-    with administer(env, "DATABASE_URL") as admin:
-        admin.execute(
-            "create table batch (n int primary key, items text storage external)"
-        )  # no time to unpack
-        admin.execute("grant select on batch to app")
-        for n, records in enumerate(batches(orders), 1):
-            admin.execute(
-                "insert into batch values (%s, %s)", (n, rows(split_conflicts(records)[0]))
-            )
-    given = {":items": "(select items from batch where n = :n)", ":subscriber": "'fulfillment'"}
-    sql = re.sub("|".join(given), lambda found: given[found[0]], statement(FRESH).text)
+    """Store the batches in a table; return a script that writes one after the other."""
+    with connect_as_admin(env, "DATABASE_URL") as admin:
+        admin.execute(BATCHES)
+        for number, records in enumerate(make_batches(orders), 1):
+            [items] = split_conflicts(records)
+            admin.execute("insert into batch values (%s, %s)", (number, rows(items)))
+    sql = statement(FRESH).text
+    for name, value in PARAMETERS.items():
+        sql = re.sub(rf"{name}\b", value, sql)
     return f"\\set n :n + 1\n{sql};\n"

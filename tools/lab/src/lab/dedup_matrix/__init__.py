@@ -1,1 +1,1 @@
-"""The truth table: every anomaly on every dedup store, run for real, and what each store costs."""
+"""The dedup matrix: every anomaly on every dedup store, run for real, and what each store costs."""

@@ -1,11 +1,12 @@
-"""The rows of the truth table: what goes wrong in the field, as something to do to a store."""
+"""The rows of the dedup matrix: what goes wrong in the field, as something to do to a store."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from lab.dedup_matrix.effect import Moments
 from lab.dedup_matrix.rebalance import redeliver
 from lab.dedup_matrix.trial import Trial, crash
+from service.record import Record
 
 
 class Anomaly(NamedTuple):
@@ -17,111 +18,111 @@ class Anomaly(NamedTuple):
 
 
 def repeated(trial: Trial) -> None:
-    """The same message three times, each in a batch of its own."""
+    """Deliver the same message three times, each in a batch of its own."""
     for _ in range(3):
         trial.handle([trial.record("m-1", 1)])
 
 
 def repeated_in_a_batch(trial: Trial) -> None:
-    """The same message three times in one batch, another between."""
-    trial.handle(
-        [
-            trial.record("m-1", 1),
-            trial.record("m-1", 1),
-            trial.record("m-2", 2),
-            trial.record("m-1", 1),
-        ]
-    )
+    """Deliver the same message three times in one batch, with another one between."""
+    batch = [
+        trial.record("m-1", 1),
+        trial.record("m-1", 1),
+        trial.record("m-2", 2),
+        trial.record("m-1", 1),
+    ]
+    trial.handle(batch)
 
 
 def two_workers(trial: Trial) -> None:
-    """Two workers with the same message at once: one is held before its transaction, and once more inside it."""
-    first, second = [trial.record("m-1", 1)], [trial.record("m-2", 2)]
-    trial.handle(first, Moments(before=trial.beside(first, until_done=False)))
+    """Give two workers the same message; hold one before its transaction, then one inside it."""
+    first = [trial.record("m-1", 1)]
+    trial.handle(first, Moments(before=trial.run_other(first, until_done=False)))
     trial.join()
-    trial.handle(second, Moments(inside=trial.beside(second, until_done=False)))
+    second = [trial.record("m-2", 2)]
+    trial.handle(second, Moments(inside=trial.run_other(second, until_done=False)))
 
 
 def crash_after_effect(trial: Trial) -> None:
-    """A worker dies with its effect committed, and nothing after that."""
+    """Let a worker die with its effect committed, and nothing after that."""
     records = [trial.record("m-1", 1)]
     trial.handle(records, Moments(after=crash))
     trial.handle(records)
 
 
 def crash_before_effect(trial: Trial) -> None:
-    """A worker dies with its claim made, as far as it is made by then: no effect, and once more not committed."""
-    for n, moments in enumerate((Moments(before=crash), Moments(inside=crash)), 1):
-        records = [trial.record(f"m-{n}", n)]
+    """Let a worker die with its claim made: before the effect, and before its commit."""
+    for number, moments in enumerate((Moments(before=crash), Moments(inside=crash)), 1):
+        records = [trial.record(f"m-{number}", number)]
         trial.handle(records, moments)
         trial.handle(records)
 
 
 def slow_worker(trial: Trial) -> None:
-    """A worker is so slow that another takes its message and finishes; then the slow one goes on."""
+    """Let another worker take the message of a slow one and finish; then the slow one goes on."""
     records = [trial.record("m-1", 1)]
-    trial.handle(records, Moments(before=trial.beside(records, until_done=True)))
+    trial.handle(records, Moments(before=trial.run_other(records, until_done=True)))
 
 
 def rebalance(trial: Trial) -> None:
-    """On the real broker: a worker misses its poll over its work, and its record goes to another, who is faster."""
-    redeliver(
-        trial.place.bootstrap_servers,
-        trial.record("m-1", 1),
-        lambda records, slow: trial.handle(records, Moments(before=slow)),
-    )
+    """Let a worker miss its poll on the real broker; another gets its record, and is faster."""
+
+    def handle(records: Sequence[Record], slow: Callable[[], None]) -> None:
+        trial.handle(records, Moments(before=slow))
+
+    redeliver(trial.backends.bootstrap_servers, trial.record("m-1", 1), handle)
 
 
 def disorder(trial: Trial) -> None:
-    """A lower number comes after a higher one, of another order in the same partition."""
+    """Deliver a lower number after a higher one, of another order in the same partition."""
     trial.handle([trial.record("m-5", 5, "o-5")])
     trial.handle([trial.record("m-4", 4, "o-4")])
 
 
 def older_after_newer(trial: Trial) -> None:
-    """An older event of an order comes after a newer one, from another partition."""
+    """Deliver an older event of an order after a newer one, from another partition."""
     trial.handle([trial.record("m-5", 5, partition=0)])
     trial.handle([trial.record("m-4", 4, partition=1)])
 
 
 def more_partitions(trial: Trial) -> None:
-    """A key moves to a new partition: what it had sent is sent there again, and what is new counts from one."""
+    """Move a key to a new partition: its message comes again, and new ones count from one."""
     trial.handle([trial.record("m-5", 5, "o-5", partition=0)])
     trial.handle([trial.record("m-5", 5, "o-5", partition=3)])
     trial.handle([trial.record("m-6", 1, "o-6", partition=3)])
 
 
 def two_producers(trial: Trial) -> None:
-    """Two producers, each with its own numbers and orders, send to one partition."""
+    """Let two producers, each with its own numbers and orders, send to one partition."""
     trial.handle([trial.record("a-10", 10, "o-a"), trial.record("b-1", 1, "o-b")])
     trial.handle([trial.record("a-11", 11, "o-a"), trial.record("b-2", 2, "o-b")])
 
 
 def store_lost(trial: Trial) -> None:
-    """What the store keeps is lost, and a message is delivered again."""
+    """Lose what the store keeps, then deliver a message again."""
     records = [trial.record("m-1", 1)]
     trial.handle(records)
-    trial.store.lose(trial.place, trial.name)
+    trial.store.lose(trial.backends, trial.name)
     trial.handle(records)
 
 
 def retention(trial: Trial) -> None:
-    """A message is delivered again after the store's retention."""
+    """Deliver a message again after the store's retention."""
     records = [trial.record("m-1", 1)]
     trial.handle(records)
-    trial.store.forget(trial.place, trial.name)
+    trial.store.forget(trial.backends, trial.name)
     trial.handle(records)
 
 
 def another_value(trial: Trial) -> None:
-    """The same message id comes again with another value: one effect, and somebody is told of the other."""
+    """Send a message id again with another value: one effect, and the other must be noticed."""
     trial.handle([trial.record("m-1", 1)])
     trial.handle([trial.record("m-1", 1, value_of="another")])
-    trial.unseen = 1 - trial.conflicts
+    trial.unnoticed = 1 - trial.conflicts
 
 
 def two_subscribers(trial: Trial) -> None:
-    """Two subscribers get the same message, twice: each has its own effect."""
+    """Give two subscribers the same message, twice: each has its own effect."""
     records = [trial.record("m-1", 1)]
     for _ in range(2):
         trial.handle(records)

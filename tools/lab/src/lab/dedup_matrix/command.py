@@ -1,18 +1,18 @@
-"""`pipeline truth-table`: every anomaly on every dedup store, what each store costs, and a page of both."""
+"""`pipeline dedup-matrix`: every anomaly on every dedup store, and what each store costs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lab.bench.place import describe
 from lab.dedup_matrix import cost, page
 from lab.dedup_matrix.anomalies import ANOMALIES
-from lab.dedup_matrix.columns import STORES
-from lab.dedup_matrix.place import place as own_place
-from lab.dedup_matrix.stores import Place
+from lab.dedup_matrix.candidate import Backends
+from lab.dedup_matrix.environment import matrix_stack
+from lab.dedup_matrix.stores import STORES
 from lab.dedup_matrix.trial import Trial
+from lab.environment import describe_machine
 from ops.progress import Note
 from ops.settings import Settings
 from ops.stack.supervisor import StackError
@@ -26,10 +26,10 @@ class Cell(NamedTuple):
     verdict: str
     doubled: int
     lost: int
-    declared: str  # what the store says of itself
+    declared: str  # keeps or breaks
 
 
-def truth_table(  # noqa: PLR0913, PLR0917 - one for each option
+def dedup_matrix(  # noqa: PLR0913, PLR0917 - one for each option
     settings: Settings,
     step: Callable[[str], AbstractContextManager[Note]],
     stores: Sequence[str],
@@ -37,50 +37,60 @@ def truth_table(  # noqa: PLR0913, PLR0917 - one for each option
     rounds: int,
     output: Path | None,
 ) -> dict[str, Any]:
-    """Run every cell on a stack of its own, then measure what the stores cost."""
-    chosen = [name for name in STORES if name in named("--stores", stores, STORES)]
-    laws = [law for law in ANOMALIES if law in named("--anomalies", anomalies, ANOMALIES)]
-    with own_place(settings, step) as (stack, place):
-        about, cells = describe(stack.env()), list[Cell]()
-        for law in laws:
-            with step(ANOMALIES[law].title):
-                cells += run_all(place, chosen, law)
-        costs = cost.measure(place, chosen, rounds, step) if rounds else {}
-    document = {"machine": about, "rounds": rounds, "cells": [cell._asdict() for cell in cells]}
-    document["costs"] = [
-        {"store": name, **found._asdict()} for name, found in costs.items() if name in chosen
-    ]
+    """Run every chosen cell on one throwaway stack, then measure what the stores cost."""
+    names = choose("--stores", stores, STORES)
+    chosen = choose("--anomalies", anomalies, ANOMALIES)
+    cells: list[Cell] = []
+    with matrix_stack(settings, step) as (stack, backends):
+        machine = describe_machine(stack.env())
+        for anomaly in chosen:
+            with step(ANOMALIES[anomaly].title):
+                cells += run_all(backends, names, anomaly)
+        costs = cost.measure(backends, names, rounds, step) if rounds else {}
+    document = {
+        "machine": machine,
+        "rounds": rounds,
+        "cells": [cell._asdict() for cell in cells],
+        "costs": [{"store": name, **costs[name]._asdict()} for name in names if name in costs],
+    }
     if output:
         page.write(document, output)
     return document
 
 
-def run_all(place: Place, names: Sequence[str], law: str) -> list[Cell]:
-    """A row: what takes its time happens to all stores at once."""
-    with ThreadPoolExecutor(len(names) if ANOMALIES[law].takes_time else 1) as workers:
-        return list(workers.map(lambda name: run(place, name, law), names))
+def run_all(backends: Backends, names: Sequence[str], anomaly: str) -> list[Cell]:
+    """Run a row: an anomaly that takes time happens to all stores at once."""
+    workers = len(names) if ANOMALIES[anomaly].takes_time else 1
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(lambda name: run(backends, name, anomaly), names))
 
 
-def run(place: Place, name: str, law: str) -> Cell:
-    """One cell: the store's workers under the anomaly, and what it says of itself."""
-    trial = Trial(place, STORES[name])
-    ANOMALIES[law].happen(trial)
+def run(backends: Backends, name: str, anomaly: str) -> Cell:
+    """Run one cell."""
+    trial = Trial(backends, STORES[name])
+    ANOMALIES[anomaly].happen(trial)
     verdict = trial.verdict()
-    declared = "breaks" if law in trial.store.breaks else "keeps"
-    return Cell(law, name, verdict.word, verdict.doubled, verdict.lost, declared)
+    return Cell(
+        anomaly=anomaly,
+        store=name,
+        verdict=verdict.word,
+        doubled=verdict.doubled,
+        lost=verdict.lost,
+        declared="breaks" if anomaly in STORES[name].breaks else "keeps",
+    )
 
 
-def named(option: str, asked: Sequence[str], known: Sequence[str] | dict[Any, Any]) -> list[str]:
-    """What was asked for, or everything; a name that nobody has is told before anything is started."""
-    if unknown := [name for name in asked if name not in known]:
-        raise StackError(
-            f"{option}: there is no {', '.join(unknown)}: choose among {', '.join(known)}"
-        )
-    return list(asked or known)
+def choose(option: str, asked: Sequence[str], known: Collection[str]) -> list[str]:
+    """Return what was asked for in our order, or all; refuse an unknown name before we start."""
+    unknown = [name for name in asked if name not in known]
+    if unknown:
+        names = ", ".join(unknown)
+        raise StackError(f"{option}: there is no {names}: choose among {', '.join(known)}")
+    return [name for name in known if name in asked or not asked]
 
 
 def is_as_declared(document: dict[str, Any]) -> bool:
-    """Whether each store keeps what it says, and breaks what it says."""
+    """Return whether each store survives what it should, and nothing else."""
     return all(
         (cell["verdict"] == "survives") == (cell["declared"] == "keeps")
         for cell in document["cells"]

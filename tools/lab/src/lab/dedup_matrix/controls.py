@@ -1,4 +1,4 @@
-"""What a store is held against: no dedup at all, and the tracking table that many write in a transaction of its own."""
+"""What the stores are compared with: no dedup, and a tracking table in a transaction of its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,27 +9,61 @@ from service.database import classify_errors
 from service.dedup import DedupStore, Handled, InTransaction, Write
 from service.record import Item, Message
 
-ALL = "fresh as (select message_id from item where is_message)"
-SOME = "fresh as (select message_id from item where message_id = any(:message_ids))"
+TABLE = "dedup_matrix.seen"
 TABLES = """
-    create table if not exists truth.seen (
-        subscriber text not null, message_id text not null, primary key (subscriber, message_id));
-    grant select, insert, delete on truth.seen to app;
+    create table if not exists dedup_matrix.seen (
+        subscriber text not null,
+        message_id text not null,
+        primary key (subscriber, message_id)
+    );
+    grant select, insert, delete on dedup_matrix.seen to app;
 """
-SEE = text("""
-    insert into truth.seen select :subscriber, unnest(cast(:message_ids as text[]))
-    on conflict do nothing returning message_id
+ALL_FRESH = """
+    fresh as (
+        select message_id
+        from item
+        where is_message
+    )
+"""
+CHOSEN_FRESH = """
+    fresh as (
+        select message_id
+        from item
+        where message_id = any(:message_ids)
+    )
+"""
+INSERT_SEEN = text("""
+    insert into dedup_matrix.seen
+    select :subscriber, unnest(cast(:message_ids as text[]))
+    on conflict do nothing
+    returning message_id
 """)
+# Repeats, and whatever else makes a message come again.
+NEED_MEMORY = frozenset(
+    {
+        "repeated",
+        "repeated_in_a_batch",
+        "two_workers",
+        "rebalance",
+        "crash_after_effect",
+        "slow_worker",
+        "more_partitions",
+        "store_lost",
+        "retention",
+        "another_value",
+        "two_subscribers",
+    }
+)
 
 
-def nothing(write: Write) -> DedupStore:
-    """Every message is fresh, always; what needs no memory works without one."""
-    return InTransaction(write, ALL)
+def no_memory(write: Write) -> DedupStore:
+    """Return a store for which every message is fresh, always."""
+    return InTransaction(write, ALL_FRESH)
 
 
 @dataclass
-class Apart:
-    """First the tracking row, committed; then the effect, in another transaction. A crash in between loses it."""
+class SeparateTransaction:
+    """Commits the tracking row first, then the effect: a crash in between loses the effect."""
 
     write: Write
     engine: Engine
@@ -37,13 +71,12 @@ class Apart:
     needs_sequence: bool = False
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:
-        """What had not been seen is written down, and then given its effect."""
-        ids = [item.message_id for item in batch if isinstance(item, Message)]
+        """Track what has not been seen, then give it its effect."""
+        message_ids = [item.message_id for item in batch if isinstance(item, Message)]
+        asked = {"subscriber": self.subscriber, "message_ids": message_ids}
         with classify_errors(), self.engine.connect() as connection:
-            fresh = list(
-                connection.scalars(SEE, {"subscriber": self.subscriber, "message_ids": ids})
-            )
-        return self.write(SOME, batch, message_ids=fresh)
+            fresh = list(connection.scalars(INSERT_SEEN, asked))
+        return self.write(CHOSEN_FRESH, batch, message_ids=fresh)
 
     def settle(self, batch: Sequence[Item]) -> None:
-        """It is settled already, and that is what is wrong."""
+        """Do nothing: it is settled already, and that is what is wrong with it."""

@@ -1,4 +1,4 @@
-"""What a store costs: requests, bytes, and speed beside the default's; the effect is the bare one for all of them."""
+"""What a store costs: requests, bytes, and speed beside the default's, all with the bare effect."""
 
 import itertools
 import time
@@ -7,14 +7,14 @@ from functools import partial
 from typing import NamedTuple
 
 from lab.bench.numbers import compare
-from lab.bench.place import BATCH, batches
-from lab.dedup_matrix.columns import STORES
+from lab.dedup_matrix.candidate import Backends, Candidate
 from lab.dedup_matrix.effect import Moments, write
-from lab.dedup_matrix.stores import Place, Store
+from lab.dedup_matrix.stores import STORES
+from lab.reference_orders import BATCH, make_batches
 from ops.stack.stack import Step
 from service.dedup import DedupStore
 from service.handler import split_conflicts
-from service.record import Item, read
+from service.record import Item, Record, read
 
 ORDERS = 2 * BATCH  # in each round
 NUMBERS = itertools.count(1)
@@ -29,50 +29,65 @@ class Cost(NamedTuple):
     speed: float
 
 
-def measure(place: Place, names: list[str], rounds: int, step: Step) -> dict[str, Cost]:
-    """Every store in turn, round by round, the default first."""
-    names = [DEFAULT, *(name for name in names if name != DEFAULT)]
-    arms = {name: partial(rate, place, STORES[name]) for name in names}
-    found = compare("speed", arms, dict.fromkeys(names, ""), rounds, step)
-    speeds = {
-        number.what.rpartition(" / ")[2]: 1 / number.value
-        for number in found
-        if number.unit == "times"
-    }
-    return {name: Cost(*space(place, STORES[name]), speeds[name]) for name in names}
+class Prepared(NamedTuple):
+    """A store for a new subscriber, and batches that wait for it."""
+
+    store: DedupStore
+    batches: list[list[Item]]
+
+    def handle_all(self) -> None:
+        """Claim and settle every batch."""
+        for batch in self.batches:
+            self.store.claim(batch)
+            self.store.settle(batch)
 
 
-def rate(place: Place, store: Store) -> float:
-    """Messages a second, all of them fresh."""
-    made, waiting = prepare(place, store)
+def measure(backends: Backends, names: list[str], rounds: int, step: Step) -> dict[str, Cost]:
+    """Measure every store in turn, round by round, the default first."""
+    others = [name for name in names if name != DEFAULT]
+    arms = {name: partial(rate, backends, STORES[name]) for name in (DEFAULT, *others)}
+    numbers = compare("speed", arms, dict.fromkeys(arms, ""), rounds, step)
+    costs = {}
+    for number in numbers:
+        if number.unit == "times":  # the default's rate divided by this one's
+            name = number.what.rpartition(" / ")[2]
+            requests, size = space(backends, STORES[name])
+            costs[name] = Cost(requests, size, 1 / number.value)
+    return costs
+
+
+def rate(backends: Backends, store: Candidate) -> float:
+    """Return messages a second, all of them fresh."""
+    prepared = prepare(backends, store)
     began = time.perf_counter()
-    for wave in waiting:
-        made.claim(wave)
-        made.settle(wave)
+    prepared.handle_all()
     return ORDERS / (time.perf_counter() - began)
 
 
-def space(place: Place, store: Store) -> tuple[dict[str, int], float]:
-    """Requests for a batch, and what the store has grown by for each message, as its own server says it."""
-    made, waiting = prepare(place, store)
-    place.requests.clear()
-    before = store.size(place)
-    for wave in waiting:
-        made.claim(wave)
-        made.settle(wave)
-    requests = {server: round(count / len(waiting)) for server, count in place.requests.items()}
-    return requests, (store.size(place) - before) / ORDERS
+def space(backends: Backends, store: Candidate) -> tuple[dict[str, int], float]:
+    """Return requests for a batch and growth for a message, as the store's own server reports."""
+    prepared = prepare(backends, store)
+    backends.requests.clear()
+    before = store.size(backends)
+    prepared.handle_all()
+    batches = len(prepared.batches)
+    requests = {server: round(count / batches) for server, count in backends.requests.items()}
+    return requests, (store.size(backends) - before) / ORDERS
 
 
-def prepare(place: Place, store: Store) -> tuple[DedupStore, list[list[Item]]]:
-    """A new subscriber, and batches of numbered messages; reading them is not timed."""
+def prepare(backends: Backends, store: Candidate) -> Prepared:
+    """Make the store for a new subscriber, and batches of numbered messages."""
     whose = f"cost-{uuid.uuid4().hex[:12]}"
-    waiting = []
-    for records in batches(ORDERS):
-        numbered = [
-            r._replace(headers=[*r.headers, ("sequence", str(next(NUMBERS)).encode())])
-            for r in records
-        ]
-        [wave] = split_conflicts(numbered, partial(read, needs_sequence=True))
-        waiting.append(wave)
-    return store.make(place, whose, "cost", partial(write, place.engine, whose, Moments())), waiting
+    batches = []
+    for records in make_batches(ORDERS):
+        numbered = [add_sequence(record) for record in records]
+        [batch] = split_conflicts(numbered, partial(read, needs_sequence=True))
+        batches.append(batch)
+    writing = partial(write, backends.engine, whose, Moments())
+    return Prepared(store.make(backends, whose, "cost", writing), batches)
+
+
+def add_sequence(record: Record) -> Record:
+    """Return the record with the next number in its header."""
+    number = str(next(NUMBERS)).encode()
+    return record._replace(headers=[*record.headers, ("sequence", number)])

@@ -1,4 +1,4 @@
-"""A business transaction whose effect is bare: nothing but the dedup store keeps it from happening twice."""
+"""A business transaction with a bare effect: only the dedup store keeps it from happening twice."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,40 +13,59 @@ from service.record import Item, Message
 from service.write import rows
 
 TABLES = """
-    create schema if not exists truth;
-    -- Without a key, on purpose: the service's own ids are derived, and would hide what a store lets through.
-    create table if not exists truth.effect (subscriber text not null, message_id text not null, sha256 text not null);
-    grant usage on schema truth to app;
-    grant select, insert on truth.effect to app;
+    create schema if not exists dedup_matrix;
+    -- Without a key, on purpose: the service's own ids are derived and would hide a second effect.
+    create table if not exists dedup_matrix.effect (
+        subscriber text not null,
+        message_id text not null,
+        sha256     text not null
+    );
+    grant usage on schema dedup_matrix to app;
+    grant select, insert on dedup_matrix.effect to app;
 """
-
 # In the form of the service's own statement, so that a store's part fits into both.
 WRITE = """
     with item as materialized (
-        select * from json_to_recordset(cast(:items as json)) as i (
-            n int, is_message bool, topic text, partition int, "offset" bigint,
-            message_id text, value_sha256 bytea, order_id text, sequence bigint)
+        select *
+        from json_to_recordset(cast(:items as json)) as i (
+            n int,
+            is_message bool,
+            topic text,
+            partition int,
+            "offset" bigint,
+            message_id text,
+            value_sha256 bytea,
+            order_id text,
+            sequence bigint
+        )
     ), {fresh}, effect as (
-        insert into truth.effect select :subscriber, message_id, encode(value_sha256, 'hex')
-        from item join fresh using (message_id) order by n
+        insert into dedup_matrix.effect
+        select :subscriber, message_id, encode(value_sha256, 'hex')
+        from item
+        join fresh using (message_id)
+        order by n
     )
     select message_id from fresh
 """
 KNOWN = text("""
-    select message_id, encode(value_sha256, 'hex') as sha256 from tracking
+    select message_id, encode(value_sha256, 'hex') as sha256
+    from tracking
     where subscriber = :subscriber and message_id = any(:message_ids)
 """)
 EFFECTS = text("""
-    select message_id, count(*) as effects from truth.effect where subscriber = :subscriber group by message_id
+    select message_id, count(*) as effects
+    from dedup_matrix.effect
+    where subscriber = :subscriber
+    group by message_id
 """)
 
 
 def go_on() -> None:
-    """Nothing happens at this moment."""
+    """Do nothing at this moment."""
 
 
 class Moments(NamedTuple):
-    """Where an anomaly may strike, between what a store has claimed and what it has yet to settle."""
+    """When an anomaly may happen, between the claim of a store and its settling."""
 
     before: Callable[[], None] = go_on  # nothing of the transaction is done
     inside: Callable[[], None] = go_on  # all of it is done, and not committed
@@ -59,42 +78,51 @@ def write(
     moments: Moments,
     fresh: str,
     batch: Sequence[Item],
-    **given: Any,
+    **parameters: Any,
 ) -> dict[str, Handled]:
-    """Give what is fresh its effect, with a stop at each moment, and return what is known of every message."""
+    """Give what is fresh its effect, with a stop at each moment.
+
+    Return what is known of every message.
+    """
     hashes = {item.message_id: item.value_sha256 for item in batch if isinstance(item, Message)}
     moments.before()
-    with (
-        classify_errors(),
-        engine.connect().execution_options(isolation_level="READ COMMITTED") as connection,
-    ):
-        asked = {"subscriber": subscriber, "items": rows(batch), **given}
-        firsts = set(connection.scalars(statement(fresh), asked))
+    read_committed = engine.execution_options(isolation_level="READ COMMITTED")
+    with classify_errors(), read_committed.connect() as connection:
+        named = {"subscriber": subscriber, "items": rows(batch), **parameters}
+        firsts = set(connection.scalars(statement(fresh), named))
         moments.inside()
         connection.commit()
     moments.after()
-    if len(firsts) < len(hashes):
-        with engine.connect() as connection:
-            asked = {
-                "subscriber": subscriber,
-                "message_ids": [key for key in hashes if key not in firsts],
-            }
-            hashes |= {row.message_id: row.sha256 for row in connection.execute(KNOWN, asked)}
-    return {key: Handled(sha256, True, False, key in firsts) for key, sha256 in hashes.items()}
+    others = [message_id for message_id in hashes if message_id not in firsts]
+    if others:
+        hashes |= known_hashes(engine, subscriber, others)
+    return {
+        message_id: Handled(
+            value_sha256=sha256,
+            fulfilled=True,
+            audited=False,
+            first=message_id in firsts,
+        )
+        for message_id, sha256 in hashes.items()
+    }
+
+
+def known_hashes(engine: Engine, subscriber: str, message_ids: Sequence[str]) -> dict[str, str]:
+    """Return the hash of each message that the tracking table knows."""
+    named = {"subscriber": subscriber, "message_ids": message_ids}
+    with engine.connect() as connection:
+        found = connection.execute(KNOWN, named)
+        return {row.message_id: row.sha256 for row in found}
 
 
 @cache
 def statement(fresh: str) -> TextClause:
-    """The business transaction with a store's part in it."""
+    """Return the business transaction with a store's part in it."""
     return text(WRITE.replace("{fresh}", fresh.strip()))
 
 
-def effects(engine: Engine, subscriber: str) -> Counter[str]:
-    """How often each message had its effect."""
+def count_effects(engine: Engine, subscriber: str) -> Counter[str]:
+    """Return how often each message had its effect."""
     with engine.connect() as connection:
-        return Counter(
-            {
-                row.message_id: row.effects
-                for row in connection.execute(EFFECTS, {"subscriber": subscriber})
-            }
-        )
+        found = connection.execute(EFFECTS, {"subscriber": subscriber})
+        return Counter({row.message_id: row.effects for row in found})

@@ -1,4 +1,4 @@
-"""One anomaly on one store: workers that handle batches as the service does, and a count of what they did."""
+"""One anomaly on one store: workers that handle batches as the service does, then a count."""
 
 import itertools
 import json
@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 
 from sqlalchemy import text
 
-from lab.dedup_matrix.effect import Moments, effects, write
-from lab.dedup_matrix.stores import Place, Store
+from lab.dedup_matrix.candidate import Backends, Candidate
+from lab.dedup_matrix.effect import Moments, count_effects, write
 from service.handler import compare, split_conflicts
 from service.outage import OutageError
 from service.record import Item, Record, read
@@ -22,18 +22,22 @@ ORDER = {
     "lines": [{"sku": "tea", "quantity": 2, "unit_price": "12.10"}],
 }
 DEADLINE_SECONDS = 30  # no anomaly takes longer than a lease and a few statements
-BLOCKED = text("""
-    select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')
+IS_BLOCKED = text("""
+    select exists (
+        select
+        from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+    )
 """)
 Known = TypeVar("Known")
 
 
 class CrashError(Exception):
-    """The worker is gone; whatever it held in memory is gone with it."""
+    """A worker has died, and with it whatever it held in memory."""
 
 
 def crash() -> None:
-    """A moment that is a worker's last."""
+    """End the worker at this moment."""
     raise CrashError
 
 
@@ -45,22 +49,25 @@ class Verdict(NamedTuple):
 
     @property
     def word(self) -> str:
-        """As the table says it; a loss is worse than a double."""
-        return "loses" if self.lost else "duplicates" if self.doubled else "survives"
+        """Return the worst of it: a loss is worse than a double."""
+        if self.lost:
+            return "loses"
+        return "duplicates" if self.doubled else "survives"
 
 
 class Trial:
-    """One store, new subscribers, and a topic of its own whose records are made as they are needed."""
+    """One store, new subscribers, and a topic of its own whose records are made when needed."""
 
-    def __init__(self, place: Place, store: Store) -> None:
-        self.place, self.store = place, store
+    def __init__(self, backends: Backends, store: Candidate) -> None:
+        self.backends = backends
+        self.store = store
         self.name = f"t-{uuid.uuid4().hex[:12]}"
         self.offsets = itertools.count()
         self.expected: set[tuple[str, str]] = set()  # subscriber and message
-        self.conflicts = 0  # another value under a known id, seen
-        self.unseen = 0  # and not seen
+        self.conflicts = 0  # another value under a known id, noticed
+        self.unnoticed = 0  # and not noticed
         self.others: list[threading.Thread] = []
-        self.waiting = threading.Event()  # somebody could not go on, and tries again
+        self.waiting = threading.Event()  # a worker could not go on, and tries again
 
     def record(
         self,
@@ -70,15 +77,20 @@ class Trial:
         partition: int = 0,
         value_of: str = "",
     ) -> Record:
-        """A record of this message, at the next offset."""
+        """Return a record of this message, at the next offset."""
         order_id = f"{self.name}-{order}"
         content = ORDER | {"order_id": order_id, "customer_id": value_of or message}
-        headers = [
-            ("message_id", f"{self.name}-{message}".encode()),
-            ("sequence", str(sequence).encode()),
-        ]
-        place = (self.name, partition, next(self.offsets))
-        return Record(*place, order_id.encode(), json.dumps(content).encode(), list(headers))
+        return Record(
+            topic=self.name,
+            partition=partition,
+            offset=next(self.offsets),
+            key=order_id.encode(),
+            value=json.dumps(content).encode(),
+            headers=[
+                ("message_id", f"{self.name}-{message}".encode()),
+                ("sequence", str(sequence).encode()),
+            ],
+        )
 
     def handle(
         self,
@@ -87,35 +99,35 @@ class Trial:
         subscriber: str = "",
         worker: str = "",
     ) -> None:
-        """A new worker takes a batch, as the service does; struck by a crash, it is gone."""
+        """Let a new worker handle a batch as the service does; after a crash it is gone."""
         whose = f"{self.name}{subscriber}"
-        to = partial(write, self.place.engine, whose, moments or Moments())
-        store = self.store.make(self.place, whose, worker or uuid.uuid4().hex, to)
+        writing = partial(write, self.backends.engine, whose, moments or Moments())
+        store = self.store.make(self.backends, whose, worker or uuid.uuid4().hex, writing)
+        to_item = partial(read, needs_sequence=store.needs_sequence)
         try:
-            for wave in self.waves(records, partial(read, needs_sequence=store.needs_sequence)):
-                known = self.patient(partial(store.claim, wave))
-                self.conflicts += len(compare(wave, known)[1])
+            for wave in self.split(records, to_item):
+                known = self.retry(partial(store.claim, wave))
+                _, conflicts = compare(wave, known)
+                self.conflicts += len(conflicts)
                 store.settle(wave)
         except CrashError:
             pass
-        self.expected |= {
-            (whose, header.decode())
-            for record in records
-            for header in record.header_values("message_id")
-        }
+        for record in records:
+            for message_id in record.header_values("message_id"):
+                self.expected.add((whose, message_id.decode()))
 
-    def waves(
-        self, records: Sequence[Record], to_item: Callable[[Record], Item]
+    def split(
+        self,
+        records: Sequence[Record],
+        to_item: Callable[[Record], Item],
     ) -> list[list[Item]]:
-        """As the service folds a batch; who has no dedup has not thought of that either."""
-        return (
-            split_conflicts(records, to_item)
-            if self.store.folds
-            else [[to_item(record)] for record in records]
-        )
+        """Fold a batch as the service does; without dedup, nobody folds either."""
+        if self.store.folds:
+            return split_conflicts(records, to_item)
+        return [[to_item(record)] for record in records]
 
-    def patient(self, step: Callable[[], Known]) -> Known:
-        """What the service does in an outage: the same again, until it works; here not for ever."""
+    def retry(self, step: Callable[[], Known]) -> Known:
+        """Repeat the step until the outage is over, as the service does, but not for ever."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             try:
@@ -126,8 +138,11 @@ class Trial:
                 self.waiting.set()
                 time.sleep(max(0.01, min(outage.retry_after, 0.1)))
 
-    def beside(self, records: Sequence[Record], until_done: bool) -> Callable[[], None]:
-        """A moment in which another worker takes a batch, to its end or until it cannot go on."""
+    def run_other(self, records: Sequence[Record], until_done: bool) -> Callable[[], None]:
+        """Return a moment in which another worker takes a batch.
+
+        The moment lasts until that worker is done, or else until it cannot go on.
+        """
 
         def moment() -> None:
             self.waiting.clear()
@@ -135,32 +150,43 @@ class Trial:
             self.others.append(other)
             other.start()
             deadline = time.monotonic() + DEADLINE_SECONDS
-            while other.is_alive() and (
-                until_done or not (self.waiting.is_set() or self.is_blocked())
-            ):
+            while other.is_alive():
+                if not until_done and self.cannot_go_on():
+                    return
                 if time.monotonic() > deadline:
                     raise TimeoutError(
-                        f"{self.store.title}: the other worker is neither through nor waiting"
+                        f"{self.store.title}: the other worker is neither done nor waiting"
                     )
                 other.join(0.01)
 
         return moment
 
+    def cannot_go_on(self) -> bool:
+        """Return whether some worker waits for another one."""
+        return self.waiting.is_set() or self.is_blocked()
+
+    def is_blocked(self) -> bool:
+        """Return whether some worker waits for another's transaction."""
+        with self.backends.engine.connect() as connection:
+            return connection.scalar(IS_BLOCKED) is True
+
     def join(self) -> None:
-        """Wait for every other worker to end."""
+        """Wait until every other worker has ended."""
         for other in self.others:
             other.join(DEADLINE_SECONDS)
 
-    def is_blocked(self) -> bool:
-        """Whether some worker waits for another's transaction."""
-        with self.place.engine.connect() as connection:
-            return connection.scalar(BLOCKED) is True
-
     def verdict(self) -> Verdict:
-        """Count the effects, once every worker has ended."""
+        """Count the effects once every worker has ended."""
         self.join()
-        counted = {whose: effects(self.place.engine, whose) for whose, _ in self.expected}
-        counts = [counted[whose][message_id] for whose, message_id in self.expected]
-        if self.store.downstream:
-            counts = [min(1, count) for count in counts]
-        return Verdict(sum(max(0, n - 1) for n in counts), counts.count(0) + self.unseen)
+        engine = self.backends.engine
+        subscribers = {subscriber for subscriber, _ in self.expected}
+        effects = {subscriber: count_effects(engine, subscriber) for subscriber in subscribers}
+        doubled = 0
+        lost = self.unnoticed
+        for subscriber, message_id in self.expected:
+            count = effects[subscriber][message_id]
+            if count == 0:
+                lost += 1
+            elif not self.store.downstream:
+                doubled += count - 1
+        return Verdict(doubled, lost)

@@ -1,15 +1,15 @@
-"""`pipeline ladder`: every step under every fault that was asked for, as a table, a document and a page."""
+"""`pipeline ladder`: the chosen steps under the chosen faults, as a table and as a page."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from lab.bench.place import describe
+from lab.environment import describe_machine
 from lab.ladder.cell import Cell, measure
+from lab.ladder.environment import ladder_stack
 from lab.ladder.page import write
-from lab.ladder.place import place
-from lab.ladder.steps import FAULTS, STEPS, WHOLE, plan, times
+from lab.ladder.steps import FAULTS, STEPS, WHOLE, plan_faults, times
 from ops.progress import Note
 from ops.settings import Settings
 from ops.stack.stack import Stack
@@ -27,58 +27,80 @@ def ladder(  # noqa: PLR0913, PLR0917 - one for each option
     seed: int,
     output: Path | None,
 ) -> dict[str, Any]:
-    """Measure each cell on a stack of its own; the same seed gives the same orders and the same strikes."""
-    chosen = choose(steps or range(len(STEPS)), faults or list(FAULTS), orders)
-    with place(settings, step) as (stack, proxy):
-        about, cells = describe(stack.env()), list[Cell]()
+    """Measure each chosen cell on one throwaway stack."""
+    chosen = choose_cells(steps or range(len(STEPS)), faults or list(FAULTS), orders)
+    cells: list[Cell] = []
+    with ladder_stack(settings, step) as (stack, proxy):
+        machine = describe_machine(stack.env())
         for number, fault in chosen:
             with step(f"step {number}, {FAULTS[fault].title}") as note:
                 cell = measure(stack, proxy, number, fault, orders, seed)
-                cells.append(
-                    cell._replace(verdict=reconcile(stack, note)) if number == WHOLE else cell
-                )
-    document = {"machine": about, "orders": orders, "strikes": times(orders), "seed": seed}
-    document["cells"] = [as_row(cell, orders) for cell in cells]
+                if number == WHOLE:
+                    cell = cell._replace(verdict=reconcile(stack, note))
+                cells.append(cell)
+    document = {
+        "machine": machine,
+        "orders": orders,
+        "strikes": times(orders),
+        "seed": seed,
+        "cells": [as_row(cell, orders) for cell in cells],
+    }
     if output:
         write(document, output)
     return document
 
 
-def choose(steps: Sequence[int], faults: Sequence[str], orders: int) -> list[tuple[int, str]]:
-    """The cells that were asked for; what is wrong with the question is told before anything is started."""
-    if unknown := [str(name) for name in steps if name not in range(len(STEPS))]:
-        raise StackError(f"--steps: there is no step {', '.join(unknown)}: 0 to {WHOLE}")
-    if unknown := [name for name in faults if name not in FAULTS]:
-        raise StackError(
-            f"--faults: there is no {', '.join(unknown)}: choose among {', '.join(FAULTS)}"
-        )
+def choose_cells(
+    steps: Sequence[int],
+    faults: Sequence[str],
+    orders: int,
+) -> list[tuple[int, str]]:
+    """Return the cells that were asked for; refuse what is wrong before anything starts."""
+    unknown_steps = [str(step) for step in steps if step not in range(len(STEPS))]
+    if unknown_steps:
+        raise StackError(f"--steps: there is no step {', '.join(unknown_steps)}: 0 to {WHOLE}")
+    unknown_faults = [fault for fault in faults if fault not in FAULTS]
+    if unknown_faults:
+        names = ", ".join(unknown_faults)
+        raise StackError(f"--faults: there is no {names}: choose among {', '.join(FAULTS)}")
     for fault in faults:
-        plan(fault, [""] * orders, 0)  # refuses too few orders
-    return [(number, fault) for number in steps for fault in faults]
+        plan_faults(fault, [""] * orders, 0)  # refuses too few orders
+    return [(step, fault) for step in steps for fault in faults]
 
 
 def reconcile(stack: Stack, note: Note) -> str:
-    """The verdict of the template's own reconciliation."""
-    said: list[str] = []
-    stack.pass_through(["spark.reconcile", "--land"], said.append, note)
-    return said[-1].removeprefix("verdict: ")
+    """Return the verdict of the template's own reconciliation."""
+    printed: list[str] = []
+    stack.pass_through(["spark.reconcile", "--land"], printed.append, note)
+    return printed[-1].removeprefix("verdict: ")
 
 
 def as_row(cell: Cell, orders: int) -> dict[str, Any]:
-    """One cell for programs and pages: what was counted, and how much that is per 10,000 orders."""
+    """Return one cell for programs and pages: the counts, and the same for 10,000 orders."""
     counted = {name: hop._asdict() for name, hop in cell.hops.items()}
-    scaled = {
-        name: {kind: n * 10_000 / orders for kind, n in hop.items()}
-        for name, hop in counted.items()
+    scaled = {name: scale(hop, orders) for name, hop in counted.items()}
+    return {
+        "step": cell.step,
+        "fault": cell.fault,
+        "orders_per_second": round(cell.rate, 1),
+        "counted": counted,
+        "per_10_000": scaled,
+        "verdict": cell.verdict,
     }
-    known = {"step": cell.step, "fault": cell.fault, "orders_per_second": round(cell.rate, 1)}
-    return known | {"counted": counted, "per_10_000": scaled, "verdict": cell.verdict}
+
+
+def scale(hop: dict[str, int], orders: int) -> dict[str, float]:
+    """Return the counts of one hop for 10,000 orders."""
+    return {kind: count * 10_000 / orders for kind, count in hop.items()}
 
 
 def is_clean(document: dict[str, Any]) -> bool:
-    """Whether the last step, as far as it was climbed, has lost and doubled nothing, by both counts."""
+    """Return whether the last step, where it was measured, lost and doubled nothing."""
     whole = [row for row in document["cells"] if row["step"] == WHOLE]
-    return all(
-        row["verdict"] == GOOD and not any(sum(h.values()) for h in row["counted"].values())
-        for row in whole
-    )
+    return all(is_clean_row(row) for row in whole)
+
+
+def is_clean_row(row: dict[str, Any]) -> bool:
+    """Return whether reconciliation and our own count agree that nothing was lost or doubled."""
+    found = [count for hop in row["counted"].values() for count in hop.values()]
+    return row["verdict"] == GOOD and not any(found)

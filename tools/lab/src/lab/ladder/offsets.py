@@ -1,4 +1,4 @@
-"""When an offset is committed: by the timer, which knows nothing of the work, or by hand, when the work is done."""
+"""Two ways to commit an offset: by a timer that does not know the work, or after the work."""
 
 from typing import ClassVar
 
@@ -9,8 +9,8 @@ from ops.stack.supervisor import until
 from ops.topic import SECONDS
 
 
-class ByTimer:
-    """As auto-commit does it: what was handed over is as good as done, and is committed at the next tick."""
+class TimedCommit:
+    """Auto-commit: a record counts as done when it is handed over; the next tick commits it."""
 
     SETTINGS: ClassVar = {
         "enable.auto.commit": True,
@@ -23,9 +23,10 @@ class ByTimer:
         self.stored: dict[int, int] = {}
 
     def before(self, record: Message, point: str) -> None:
-        """Store it; but who will be struck waits for a tick first, and is struck long before the next one.
+        """Store the offset; but a worker that will fail waits for a tick first.
 
-        That is the mildest moment: whatever else came since the tick would be doubled too.
+        It then fails long before the next tick. That is the mildest moment: at any other, whatever
+        else came since the tick would be doubled too.
         """
         if point:
             self.wait_for_tick()
@@ -33,34 +34,35 @@ class ByTimer:
             self.store(record)
 
     def within(self, record: Message, point: str) -> None:
-        """An order whose work takes so long that the timer comes around."""
+        """Take so long over a late order that the timer ticks."""
         if point == "late":
             self.store(record)
             self.wait_for_tick()
 
     def after(self, record: Message) -> None:
-        """Nothing: nobody tells the timer."""
+        """Do nothing: the timer does not know when the work is done."""
 
     def store(self, record: Message) -> None:
         """Leave the offset to the timer."""
         self.consumer.store_offsets(message=record)
-        self.stored[record.partition() or 0] = (record.offset() or 0) + 1
+        partition = record.partition() or 0
+        offset = record.offset() or 0
+        self.stored[partition] = offset + 1
 
     def wait_for_tick(self) -> None:
-        """Until everything that was stored is committed."""
-        parts = [TopicPartition(TOPIC, partition) for partition in self.stored]
-        ticked = until(
-            lambda: all(
-                at.offset >= self.stored[at.partition]
-                for at in self.consumer.committed(parts, SECONDS)
-            ),
-            SECONDS,
-        )
+        """Wait until everything that was stored is committed."""
+        ticked = until(self.is_committed, SECONDS)
         assert ticked, f"the timer has not committed {self.stored} within {SECONDS} s"
 
+    def is_committed(self) -> bool:
+        """Return whether the broker has every stored offset."""
+        partitions = [TopicPartition(TOPIC, partition) for partition in self.stored]
+        committed = self.consumer.committed(partitions, SECONDS)
+        return all(at.offset >= self.stored[at.partition] for at in committed)
 
-class ByHand:
-    """After the work, one by one."""
+
+class ManualCommit:
+    """Commits each offset when the work on its record is done."""
 
     SETTINGS: ClassVar = {"enable.auto.commit": False}
 
@@ -68,13 +70,13 @@ class ByHand:
         self.consumer = consumer
 
     def before(self, record: Message, point: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def within(self, record: Message, point: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def after(self, record: Message) -> None:
-        """Commit; whoever has lost the partition meanwhile leaves it to its new owner."""
+        """Commit; a worker that has lost the partition leaves the record to the new owner."""
         try:
             self.consumer.commit(message=record, asynchronous=False)
         except KafkaException as failure:

@@ -1,11 +1,11 @@
-"""The steps of the ladder, and the faults that meet the stream of orders on each of them."""
+"""The steps of the ladder, and the faults that the orders meet on each of them."""
 
 import random
 from collections.abc import Sequence
 from itertools import cycle, islice
 from typing import NamedTuple
 
-from lab.prove.tally import EVERY
+from lab.kafka_proxy import EVERY
 from ops.stack.supervisor import StackError
 
 STEPS = (
@@ -18,18 +18,18 @@ STEPS = (
 )
 PRODUCER, CONSUMER, OUTBOX, POST, WHOLE = range(1, len(STEPS))
 
-ORDERS_A_STRIKE = 500  # each fault strikes once for so many orders, and at least once
+ORDERS_A_FAULT = 500  # each fault happens once in this many orders, and at least once
 
 
 class Fault(NamedTuple):
-    """What goes wrong; its points, in turn, are struck once each by an order that is named beforehand."""
+    """What goes wrong; its points, in turn, are hit once each by an order that is chosen before."""
 
     title: str
     points: tuple[str, ...] = ()
 
 
-# Below CONSUMER the offset of an order that is still in work may have been committed by the timer or not: of the
-# crashes before publishing, every second one waits for the timer (late).
+# Below CONSUMER the timer may or may not have committed the offset of an order in progress.
+# Of the crashes before publishing, every second one waits for the timer (late).
 FAULTS = {
     "none": Fault("no fault"),
     "ack": Fault("lost produce ack", ("ack",)),
@@ -43,35 +43,33 @@ ALL = "all"
 
 
 def times(orders: int) -> int:
-    """How often each fault strikes."""
-    return max(1, orders // ORDERS_A_STRIKE)
+    """Return how often each fault happens."""
+    return max(1, orders // ORDERS_A_FAULT)
 
 
-def struck(fault: str, orders: int) -> list[str]:
-    """Each strike's point."""
-    alone = (
-        [FAULTS[name].points for name in FAULTS if name != ALL]
-        if fault == ALL
-        else [FAULTS[fault].points]
-    )
-    return [
-        point for points in alone for point in islice(cycle(points), times(orders) if points else 0)
-    ]
+def fault_points(fault: str, orders: int) -> list[str]:
+    """Return the point of each fault that happens, in order."""
+    names = [name for name in FAULTS if name != ALL] if fault == ALL else [fault]
+    found: list[str] = []
+    for name in names:
+        points = FAULTS[name].points
+        if points:
+            found += islice(cycle(points), times(orders))
+    return found
 
 
-def plan(fault: str, message_ids: Sequence[str], seed: int) -> list[str]:
-    """The strikes, each named by its point and its order: no order is struck twice, nor one whose ack may be lost.
+def plan_faults(fault: str, message_ids: Sequence[str], seed: int) -> list[str]:
+    """Name each fault by its point and its order.
 
-    An ack has no name: it is the proxy that loses it.
+    No order is hit twice, and none whose acknowledgement may be lost: those are the first ones.
+    A lost acknowledgement has no name here, because the proxy chooses it.
     """
-    orders, points = (
-        len(message_ids),
-        [point for point in struck(fault, len(message_ids)) if point != "ack"],
-    )
+    orders = len(message_ids)
+    points = [point for point in fault_points(fault, orders) if point != "ack"]
     spared = times(orders) * (EVERY + 1)
-    if orders < spared + len(points):
-        raise StackError(
-            f"--orders: {orders} are too few for {fault}: give {spared + len(points)} or more"
-        )
-    victims = random.Random(seed).sample(message_ids[spared:], len(points))  # noqa: S311 - repeatable, not secret
-    return [f"{point}.{message_id}" for point, message_id in zip(points, victims, strict=True)]
+    needed = spared + len(points)
+    if orders < needed:
+        raise StackError(f"--orders: {orders} are too few for {fault}: give {needed} or more")
+    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    victims = rng.sample(message_ids[spared:], len(points))
+    return [f"{point}.{victim}" for point, victim in zip(points, victims, strict=True)]

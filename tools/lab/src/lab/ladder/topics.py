@@ -1,4 +1,4 @@
-"""Whose message a record on a topic is, and whether every order that lies there is handled."""
+"""Which message a record belongs to, and whether a group has handled every order."""
 
 import json
 from collections.abc import Callable
@@ -13,24 +13,29 @@ EVENTS = "fulfillment.events"
 Headers = list[tuple[str, bytes]]
 
 
-def of_header(record: Message) -> str:
-    """The message id of an order."""
-    return bytes(dict(cast("Headers", record.headers()))["message_id"]).decode()
+def id_in_header(record: Message) -> str:
+    """Return the message id of an order."""
+    headers = dict(cast("Headers", record.headers()))
+    return headers["message_id"].decode()
 
 
-def of_value(record: Message) -> str:
-    """The message id of an event."""
-    return str(json.loads(record.value() or b"")["message_id"])
+def id_in_value(record: Message) -> str:
+    """Return the message id of an event."""
+    event = json.loads(record.value() or b"")
+    return str(event["message_id"])
 
 
-def handled(consumer: Consumer) -> Callable[[], bool]:
-    """Whether the group has committed every order that is on the topic now."""
+def watch_group(consumer: Consumer) -> Callable[[], bool]:
+    """Return a check whether the group has committed every order that is on the topic now."""
     ends = [
         TopicPartition(TOPIC, number, span.stop)
         for number, span in spans(consumer, TOPIC).items()
         if span
     ]
-    return lambda: all(
-        at.offset >= end.offset
-        for at, end in zip(consumer.committed(list(ends), SECONDS), ends, strict=True)
-    )
+
+    def is_handled() -> bool:
+        committed = consumer.committed(list(ends), SECONDS)
+        pairs = zip(committed, ends, strict=True)
+        return all(at.offset >= end.offset for at, end in pairs)
+
+    return is_handled

@@ -1,1 +1,1 @@
-"""The proof: acknowledgements are lost on the way back from a real broker, and the topic is counted and looked at."""
+"""`pipeline prove`: lose acknowledgements on their way to a producer, then count its topic."""

@@ -1,103 +1,114 @@
-"""The bytes on a topic of the user's own cluster: who writes there, and is each batch idempotent; it only reads."""
+"""The bytes on a topic of the user's own cluster: who writes there, and how."""
 
 import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]  # no __all__
 
-from lab.prove.batches import NOBODY, Writer, writers
-from lab.prove.columns import columns
+from lab.prove.batches import NOBODY, Writer, find_writers
+from lab.prove.columns import align_columns
 from lab.prove.fetch import read
-from lab.prove.partitions import SECONDS, places
+from lab.prove.partitions import SECONDS, find_spans
 from ops.progress import step
 from ops.stack.supervisor import StackError
 
-SHOWN = 30  # rows: about a screen
-Seen = list[
-    tuple[int, tuple[int, int], Writer]
-]  # partition, producer id and epoch, what it wrote there
+MOST_ROWS = 30  # about a screen
+MOST_GAPS = 3
+
+
+class Seen(NamedTuple):
+    """What one producer id wrote to one partition in one epoch."""
+
+    partition: int
+    identity: tuple[int, int]  # producer id and epoch
+    writer: Writer
 
 
 def look(bootstrap: str, topic: str, newest: int, *, as_json: bool) -> int:
-    """Print who wrote the newest records of each partition, and the verdict: 0 idempotent, 1 not, 2 nothing there."""
+    """Print who wrote the newest records of each partition, and the verdict; only read.
+
+    Return 0 for idempotent, 1 for not, 2 for an empty topic.
+    """
     if not (bootstrap and topic):
         raise StackError(
             "--bootstrap and --topic belong together: which topic of which cluster to look at"
         )
-    seen: Seen = []
+    seen: list[Seen] = []
     with step(f"look at the newest {newest:,} offsets of each partition of {topic}") as note:
-        for place in places(bootstrap, topic, newest):
-            note(f"partition {place.partition} from {place.first} to {place.end}")
-            seen += [(place.partition, *one) for one in sorted(writers(read(place)).items())]
-    code, verdict = judge(topic, seen, lawful=is_compacted(bootstrap, topic))
-    found = [row(*one) for one in seen]
-    document = {"topic": topic, "verdict": verdict, "writers": found}
-    print(json.dumps(document) if as_json else "\n".join([*lines(found), f"verdict: {verdict}"]))
+        for span in find_spans(bootstrap, topic, newest):
+            note(f"partition {span.partition} from {span.first} to {span.end}")
+            for identity, writer in sorted(find_writers(read(span)).items()):
+                seen.append(Seen(span.partition, identity, writer))
+    code, verdict = judge(topic, seen, gaps_allowed=is_compacted(bootstrap, topic))
+    rows = [as_row(one) for one in seen]
+    if as_json:
+        print(json.dumps({"topic": topic, "verdict": verdict, "writers": rows}))
+    else:
+        print("\n".join([*lines(rows), f"verdict: {verdict}"]))
     return code
 
 
 def is_compacted(bootstrap: str, topic: str) -> bool:
-    """Whether old records are taken out from between others; who may not ask takes it that they are not."""
-    admin = AdminClient(
-        {"bootstrap.servers": bootstrap, "log_level": 0}
-    )  # must live until the answer is there
-    asked = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    """Return whether old records are removed from between others; no if we may not ask."""
+    # The client must live until the answer is there.
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
     try:
-        found = admin.describe_configs([asked])[asked].result(SECONDS)
+        config = admin.describe_configs([resource])[resource].result(SECONDS)
     except KafkaException:
         return False
-    return "compact" in str(found["cleanup.policy"].value)
+    return "compact" in str(config["cleanup.policy"].value)
 
 
-def judge(topic: str, seen: Seen, *, lawful: bool) -> tuple[int, str]:
-    """Every batch must have a producer id, and none may leave a gap."""
-    batches = sum(writer.batches for _, _, writer in seen)
-    nobody = sum(writer.batches for _, who, writer in seen if who == NOBODY)
-    gaps = [f"partition {partition} {gap}" for partition, _, writer in seen for gap in writer.gaps]
+def judge(topic: str, seen: list[Seen], *, gaps_allowed: bool) -> tuple[int, str]:
+    """Return the exit code and the verdict: every batch needs a producer id and no gap before."""
+    batches = sum(one.writer.batches for one in seen)
+    without_id = sum(one.writer.batches for one in seen if one.identity == NOBODY)
+    gaps = [f"partition {one.partition} {gap}" for one in seen for gap in one.writer.gaps]
     if not batches:
         return 2, f"nothing to look at: {topic} is empty"
-    if nobody:
-        return (
-            1,
-            f"NOT idempotent: {nobody:,} of {batches:,} batches carry no producer id, a retry would be a duplicate",
-        )
-    if gaps and not lawful:
-        return (
-            1,
-            f"{len(gaps):,} gaps in the sequence: {'; '.join(gaps[:3])}{' …' * (len(gaps) > 3)}",
-        )
-    due = (
-        "a sequence (with gaps, as compaction leaves them)" if gaps else "the sequence that was due"
-    )
-    return 0, f"idempotent: each of {batches:,} batches carries a producer id, an epoch and {due}"
+    if without_id:
+        counted = f"{without_id:,} of {batches:,} batches carry no producer id"
+        return 1, f"NOT idempotent: {counted}, a retry would be a duplicate"
+    if gaps and not gaps_allowed:
+        more = " …" if len(gaps) > MOST_GAPS else ""
+        shown = "; ".join(gaps[:MOST_GAPS])
+        return 1, f"{len(gaps):,} gaps in the sequence: {shown}{more}"
+    sequence = "the sequence that was due"
+    if gaps:
+        sequence = "a sequence (with gaps, as compaction leaves them)"
+    carried = f"a producer id, an epoch and {sequence}"
+    return 0, f"idempotent: each of {batches:,} batches carries {carried}"
 
 
-def row(partition: int, who: tuple[int, int], writer: Writer) -> dict[str, Any]:
-    """One writer on one partition, for a program."""
-    last = datetime.fromtimestamp(writer.written / 1000, UTC).isoformat(timespec="seconds")
-    known = {
-        "partition": partition,
-        "producer_id": who[0],
-        "epoch": who[1],
+def as_row(seen: Seen) -> dict[str, Any]:
+    """Return one writer on one partition, for a program."""
+    producer_id, epoch = seen.identity
+    writer = seen.writer
+    last = datetime.fromtimestamp(writer.written / 1000, UTC)
+    return {
+        "partition": seen.partition,
+        "producer_id": producer_id,
+        "epoch": epoch,
         "batches": writer.batches,
-    }
-    return known | {
         "records": writer.records,
         "gaps": len(writer.gaps),
         "first_offset": writer.first,
-        "last": last,
+        "last": last.isoformat(timespec="seconds"),
     }
 
 
-def lines(writers: list[dict[str, Any]]) -> list[str]:
-    """The same for people, those without a producer id first, as many as one reads."""
-    shown = sorted(writers, key=lambda row: row["producer_id"] >= 0)[:SHOWN]
-    more = [f"and {len(writers) - SHOWN:,} more: --json has all"] if len(writers) > SHOWN else []
-    heads = [[name.replace("_", " ") for name in row] for row in shown[:1]]
-    return (
-        [*columns([*heads, *([str(cell) for cell in row.values()] for row in shown)]), *more]
-        if shown
-        else []
-    )
+def lines(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the same for people: writers without an id first, and no more than one reads."""
+    if not rows:
+        return []
+    without_id_first = sorted(rows, key=lambda row: row["producer_id"] >= 0)
+    head = [name.replace("_", " ") for name in rows[0]]
+    cells = [[str(cell) for cell in row.values()] for row in without_id_first[:MOST_ROWS]]
+    shown = align_columns([head, *cells])
+    left = len(rows) - MOST_ROWS
+    if left > 0:
+        shown.append(f"and {left:,} more: --json has all")
+    return shown

@@ -1,4 +1,4 @@
-"""`pipeline check --prove`: a client with the user's settings, and beside it the same without idempotence."""
+"""`pipeline prove`: a client with the user's settings, and the same without idempotence."""
 
 import json
 import time
@@ -6,70 +6,78 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lab.prove import config, confluent, debezium, java
-from lab.prove.batches import writers
-from lab.prove.config import Job
-from lab.prove.count import count, numbers
-from lab.prove.fetch import read as batches
-from lab.prove.partitions import places
-from lab.prove.place import own_stack
-from lab.prove.proxy import HOST, Proxy
-from lab.prove.tally import EVERY, Tally
+from lab.environment import proxied_stack
+from lab.kafka_proxy import EVERY, AckLosses, KafkaProxy
+from lab.prove import confluent, debezium, java
+from lab.prove.batches import find_writers
+from lab.prove.count import count, read_numbers
+from lab.prove.fetch import read
+from lab.prove.job import Job
+from lab.prove.partitions import find_spans
+from lab.prove.producer_settings import control_settings, read_settings
 from lab.prove.verdict import Arm, judge, lines
 from ops.progress import step
-from ops.settings import ROOT, Settings
+from ops.settings import HOST, ROOT, Settings
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError
 
-ANSWERS = (
-    EVERY + 2
-)  # for each that is lost; a few more than needed, because batches are not always full
-TOPICS = ("prove-settings", "prove-control")
+# For each answer that is lost; a few more than needed, because batches are not always full.
+ANSWERS = EVERY + 2
+
+Send = Callable[[Stack, Job], int]  # waits for all, and returns how many the client gave up
 
 
 class Client(NamedTuple):
     """What a proof must know of a client."""
 
-    send: Callable[[Stack, Job], int]  # and wait for all; returns how many the client gave up
+    send: Send
     files: Sequence[Path] = ()  # this project's own, where the user names none
     parts: Sequence[str] = ("kafka",)
-    topics: tuple[str, str] = TOPICS
+    topics: tuple[str, str] = ("prove-settings", "prove-control")
 
 
 CLIENTS = {
-    "python": Client(confluent.send, [ROOT / "ops" / "produce.py"]),
-    "java": Client(java.send),
+    "python": Client(
+        send=confluent.send,
+        files=[ROOT / "ops" / "produce.py"],
+    ),
+    "java": Client(
+        send=java.send,
+    ),
     "connect": Client(
-        debezium.send,
-        [ROOT / "connect" / "worker.properties"],
-        ("postgres", "kafka"),
-        debezium.TOPICS,
+        send=debezium.send,
+        files=[ROOT / "connect" / "worker.properties"],
+        parts=("postgres", "kafka"),
+        topics=debezium.TOPICS,
     ),
 }
 
 
 def prove(
-    client: str, messages: int, lost_acks: int, files: Sequence[Path], *, as_json: bool
+    name: str,
+    messages: int,
+    lost_acks: int,
+    files: Sequence[Path],
+    *,
+    as_json: bool,
 ) -> int:
-    """Print a table and a verdict, and return the exit code: 0 proved, 1 refuted, 2 proved nothing."""
-    if client not in CLIENTS:
-        raise StackError(f"there is no client {client}: choose among {', '.join(CLIENTS)}")
-    if messages < lost_acks * ANSWERS:
-        raise StackError(
-            f"{lost_acks:,} lost acknowledgements need {lost_acks * ANSWERS:,} messages or more"
-        )
-    chosen = CLIENTS[client]
-    named = files or chosen.files
-    settings = config.read(client, named) if named else {}
-    with own_stack(Settings(), step, chosen.parts) as (stack, proxy):
-        jobs = [
-            Job(f"{HOST}:{proxy.port}", arm, topic, messages, messages // (lost_acks * ANSWERS))
-            for arm, topic in zip((settings, config.control(settings)), chosen.topics, strict=True)
-        ]
-        arms = [run(stack, proxy, chosen.send, job, lost_acks) for job in jobs]
+    """Print a table and a verdict; return 0 for proved, 1 for refuted, 2 for nothing proved."""
+    if name not in CLIENTS:
+        raise StackError(f"there is no client {name}: choose among {', '.join(CLIENTS)}")
+    needed = lost_acks * ANSWERS
+    if messages < needed:
+        raise StackError(f"{lost_acks:,} lost acknowledgements need {needed:,} messages or more")
+    client = CLIENTS[name]
+    chosen = files or client.files
+    settings = read_settings(name, chosen) if chosen else {}
+    with proxied_stack(Settings(), step, "prove", client.parts) as (stack, proxy):
+        arms = []
+        for own, topic in zip((settings, control_settings(settings)), client.topics, strict=True):
+            job = Job(f"{HOST}:{proxy.port}", own, topic, messages, messages // needed)
+            arms.append(run(stack, proxy, client.send, job, lost_acks))
     code, verdict = judge(arms[0], arms[1], lost_acks)
     document = {
-        "client": client,
+        "client": name,
         "verdict": verdict,
         "settings": arms[0].document(),
         "control": arms[1].document(),
@@ -78,26 +86,31 @@ def prove(
     return code
 
 
-def run(
-    stack: Stack, proxy: Proxy, send: Callable[[Stack, Job], int], job: Job, lost_acks: int
-) -> Arm:
-    """One way through the proxy, and what is on the topic then."""
+def run(stack: Stack, proxy: KafkaProxy, send: Send, job: Job, lost_acks: int) -> Arm:
+    """Send everything through the proxy, then count what is on the topic."""
+    bootstrap = stack.env()["KAFKA_BOOTSTRAP_SERVERS"]
     started = time.monotonic()
-    with step(f"{job.topic}: send {job.messages:,} messages, {said(job.settings)}") as note:
-        proxy.tally = tally = Tally(lost_acks, note)
+    title = f"{job.topic}: send {job.messages:,} messages, {in_a_line(job.settings)}"
+    with step(title) as note:
+        losses = AckLosses(lost_acks, note)
+        proxy.losses = losses
         failed = send(stack, job)
-    seconds, bootstrap = time.monotonic() - started, stack.env()["KAFKA_BOOTSTRAP_SERVERS"]
+    seconds = time.monotonic() - started
     with step(f"{job.topic}: count, and look at the bytes"):
-        written = {
-            place.partition: writers(batches(place)) for place in places(bootstrap, job.topic)
-        }
-        partitions = count(numbers(bootstrap, job.topic), written, job.messages)
-    return Arm(job.settings, tally.answers, tally.lost, failed, seconds, partitions)
-
-
-def said(settings: Mapping[str, str]) -> str:
-    """Settings in a line."""
-    return (
-        ", ".join(f"{key}={value}" for key, value in settings.items())
-        or "the client's own defaults"
+        spans = find_spans(bootstrap, job.topic)
+        written = {span.partition: find_writers(read(span)) for span in spans}
+        partitions = count(read_numbers(bootstrap, job.topic), written, job.messages)
+    return Arm(
+        settings=job.settings,
+        requests=losses.answers,
+        lost=losses.lost,
+        failed=failed,
+        seconds=seconds,
+        partitions=partitions,
     )
+
+
+def in_a_line(settings: Mapping[str, str]) -> str:
+    """Return the settings in a line."""
+    pairs = [f"{key}={value}" for key, value in settings.items()]
+    return ", ".join(pairs) or "the client's own defaults"

@@ -5,39 +5,51 @@ from itertools import islice
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from lab.prove.config import BACK_OFF, Job
-from lab.prove.count import PARTITIONS
-from lab.prove.place import make_topic
+from lab.prove.job import PARTITIONS, SHORT_BACKOFF, Job, make_topic
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError
 
-IN_FLIGHT = 5  # requests; without idempotence librdkafka would have a million, and each cut send all of them again
+# Requests; librdkafka without idempotence would have a million, and each cut would resend them all.
+IN_FLIGHT = 5
 
 
 def send(stack: Stack, job: Job) -> int:
     """Send the numbers, and return how many of them the client gave up."""
     make_topic(stack, job.topic)
-    own = {"bootstrap.servers": job.bootstrap, "batch.num.messages": job.together, "log_level": 0}
-    try:
-        producers = [Producer({**job.settings, **BACK_OFF, **own}) for _ in range(PARTITIONS)]
-    except KafkaException as refusal:
-        raise StackError(
-            f"librdkafka refuses {dict(job.settings)}: {refusal.args[0].str()}"
-        ) from None
-    numbers = [iter(range(partition, job.messages, PARTITIONS)) for partition in range(PARTITIONS)]
+    producers = [make_producer(job) for _ in range(PARTITIONS)]
+    lanes = [iter(range(partition, job.messages, PARTITIONS)) for partition in range(PARTITIONS)]
     failed: list[bool] = []
     while len(failed) < job.messages:
         for partition, producer in enumerate(producers):
-            room = max(0, job.together * IN_FLIGHT - len(producer))
-            refill(producer, job.topic, partition, islice(numbers[partition], room), failed)
-        producers[0].poll(0.001)  # not a wait for anything, only no spinning
+            room = job.together * IN_FLIGHT - len(producer)
+            numbers = islice(lanes[partition], max(0, room))
+            produce(producer, job.topic, partition, numbers, failed)
+        producers[0].poll(0.001)  # waits for nothing, and only keeps this loop from spinning
     return sum(failed)
 
 
-def refill(
-    producer: Producer, topic: str, partition: int, numbers: Iterator[int], failed: list[bool]
+def make_producer(job: Job) -> Producer:
+    """Return a producer with the settings of the job."""
+    own = {
+        "bootstrap.servers": job.bootstrap,
+        "batch.num.messages": job.together,
+        "log_level": 0,
+    }
+    try:
+        return Producer({**job.settings, **SHORT_BACKOFF, **own})
+    except KafkaException as refusal:
+        reason = refusal.args[0].str()
+        raise StackError(f"librdkafka refuses {dict(job.settings)}: {reason}") from None
+
+
+def produce(
+    producer: Producer,
+    topic: str,
+    partition: int,
+    numbers: Iterator[int],
+    failed: list[bool],
 ) -> None:
-    """Hand over what fits in flight, and hear what became of what was."""
+    """Hand over these numbers; `failed` grows by one entry for each that was decided."""
 
     def report(error: KafkaError | None, _message: Message) -> None:
         failed.append(error is not None)

@@ -1,15 +1,13 @@
-"""Counts what lies on a topic, partition by partition: what was sent are the numbers from 0 on, each once."""
+"""Counts what is on a topic, partition by partition: each number from 0 on was sent once."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lab.prove.batches import NOBODY, Written
-from lab.prove.partitions import places
+from lab.prove.job import LANES
+from lab.prove.partitions import find_spans
 from ops.topic import read
-
-LANES = 12  # numbers that are the same modulo this go to the same partition, whether there are 3 of them or 4
-PARTITIONS = 4  # each with a producer of its own: while one is cut off, the others go on
 
 
 class Counts(NamedTuple):
@@ -24,57 +22,79 @@ class Counts(NamedTuple):
     without_producer_id: int  # batches that nobody could tell from a copy
     gaps: int  # in the sequence of one producer id and epoch
 
-    def clean(self) -> bool:
-        """Nothing that idempotence should have prevented."""
-        return not (
-            self.duplicated
-            or self.reordered
-            or self.missing
-            or self.without_producer_id
-            or self.gaps
-        )
+    def wrong(self) -> dict[str, int]:
+        """Return what idempotence should have prevented."""
+        counts = {
+            "duplicated": self.duplicated,
+            "reordered": self.reordered,
+            "missing": self.missing,
+            "without_producer_id": self.without_producer_id,
+            "gaps": self.gaps,
+        }
+        return {name: count for name, count in counts.items() if count}
 
 
-def numbers(bootstrap: str, topic: str) -> dict[int, list[int]]:
-    """All numbers on each partition, in the order of their offsets, as a consumer reads them."""
-    found: dict[int, list[int]] = {place.partition: [] for place in places(bootstrap, topic)}
+def read_numbers(bootstrap: str, topic: str) -> dict[int, list[int]]:
+    """Return all numbers on each partition, in the order of their offsets."""
+    numbers: dict[int, list[int]] = {span.partition: [] for span in find_spans(bootstrap, topic)}
     for message in read(bootstrap, topic):
-        found[message.partition() or 0].append(int(message.value() or b""))
-    return found
+        partition = message.partition() or 0
+        numbers[partition].append(int(message.value() or b""))
+    return numbers
 
 
 def count(
-    read: Mapping[int, Sequence[int]], written: Mapping[int, Written], messages: int
+    numbers: Mapping[int, Sequence[int]],
+    written: Mapping[int, Written],
+    messages: int,
 ) -> dict[int, Counts]:
-    """What was read and what was seen of the bytes, together; a number that is missing counts where it belonged."""
-    homes = {number % LANES: partition for partition, found in read.items() for number in found}
-    there = {number for found in read.values() for number in found}
-    missing = Counter(
-        homes.get(number % LANES, min(read)) for number in range(messages) if number not in there
-    )
+    """Count what was read and what the bytes say, for each partition."""
+    missing = count_missing(numbers, messages)
     return {
-        partition: of(found, written[partition], missing[partition])
-        for partition, found in read.items()
+        partition: count_partition(found, written[partition], missing[partition])
+        for partition, found in numbers.items()
     }
 
 
-def of(found: Sequence[int], written: Written, missing: int) -> Counts:
-    """One partition."""
-    seen, reordered, highest = set[int](), 0, -1
+def count_missing(numbers: Mapping[int, Sequence[int]], messages: int) -> Counter[int]:
+    """Count each missing number on the partition where its lane is, or on the first one."""
+    partition_of_lane: dict[int, int] = {}
+    present: set[int] = set()
+    for partition, found in numbers.items():
+        for number in found:
+            partition_of_lane[number % LANES] = partition
+            present.add(number)
+    missing: Counter[int] = Counter()
+    for number in range(messages):
+        if number not in present:
+            partition = partition_of_lane.get(number % LANES, min(numbers))
+            missing[partition] += 1
+    return missing
+
+
+def count_partition(found: Sequence[int], written: Written, missing: int) -> Counts:
+    """Count one partition."""
+    seen: set[int] = set()
+    reordered = 0
+    highest = -1
     for number in found:
         if number not in seen:
             reordered += number < highest
             highest = max(highest, number)
             seen.add(number)
-    nobody = written[NOBODY].batches if NOBODY in written else 0
-    looked = (
-        sum(w.batches for w in written.values()),
-        nobody,
-        sum(len(w.gaps) for w in written.values()),
+    writers = written.values()
+    return Counts(
+        records=len(found),
+        distinct=len(seen),
+        duplicated=len(found) - len(seen),
+        reordered=reordered,
+        missing=missing,
+        batches=sum(writer.batches for writer in writers),
+        without_producer_id=written[NOBODY].batches if NOBODY in written else 0,
+        gaps=sum(len(writer.gaps) for writer in writers),
     )
-    return Counts(len(found), len(seen), len(found) - len(seen), reordered, missing, *looked)
 
 
 def total(counts: Mapping[int, Counts]) -> Counts:
-    """All partitions together."""
+    """Add up all partitions."""
     return Counts(*(sum(values) for values in zip(*counts.values(), strict=True)))

@@ -1,4 +1,4 @@
-"""Reads record batches from a broker as they lie there, over a plain socket: no client shows their headers."""
+"""Reads record batches over a plain socket, because no client shows their headers."""
 
 import socket
 import struct
@@ -6,59 +6,71 @@ from collections.abc import Iterator
 
 from confluent_kafka import KafkaError
 
-from lab.prove.batches import Batch, batches
-from lab.prove.frames import frames
-from lab.prove.partitions import PLAIN, SECONDS, Place
+from lab.kafka_proxy import read_frames
+from lab.prove.batches import Batch, read_batches
+from lab.prove.partitions import PLAINTEXT_ONLY, SECONDS, PartitionSpan
 from ops.stack.supervisor import StackError
 
-FETCH, VERSION = (
-    1,
-    10,
-)  # brokers before 4.0 give topics with compression.type=zstd to no older version
-AT_ONCE = 4 * 1024 * 1024  # bytes; a larger batch comes whole all the same
+FETCH = 1
+VERSION = 10  # brokers before 4.0 give topics with compression.type=zstd to no older version
+MOST_BYTES = 4 * 1024 * 1024  # a larger batch comes whole all the same
+CLIENT = b"prove"
+# The answer: length, correlation id, throttle time, error, session id; then one topic, by its name.
+SESSION_ERROR_AT = 12
+TOPIC_AT = 18
 
 
-def read(place: Place) -> Iterator[Batch]:
-    """Each batch of a partition, headers only."""
-    offset = place.first
+def read(span: PartitionSpan) -> Iterator[Batch]:
+    """Yield each batch of a partition, headers only."""
+    address = (span.host, span.port)
     try:
-        with socket.create_connection((place.host, place.port), timeout=SECONDS) as broker:
-            answers = frames(broker)
-            while offset < place.end:
-                broker.sendall(request(place, offset))
-                for batch in (found := list(batches(answer(place, next(answers, b""))))):
-                    if batch.last >= offset:
-                        yield batch
-                if not found:
-                    raise StackError(
-                        f"{place.topic}/{place.partition}: nothing at offset {offset}, below its end"
-                    )
-                offset = found[-1].last + 1
+        with socket.create_connection(address, timeout=SECONDS) as broker:
+            yield from fetch_all(span, broker)
     except OSError as failure:
         raise StackError(
-            f"{place.host}:{place.port} does not answer ({failure}); {PLAIN}"
+            f"{span.host}:{span.port} does not answer ({failure}); {PLAINTEXT_ONLY}"
         ) from None
 
 
-def request(place: Place, offset: int) -> bytes:
-    """A Fetch request for this partition from this offset on; not as part of a session."""
-    topic, client = place.topic.encode(), b"prove"
-    head = struct.pack(f">hhih{len(client)}s", FETCH, VERSION, 0, len(client), client)
-    body = struct.pack(">iiiibii", -1, 500, 1, AT_ONCE, 0, 0, -1)
+def fetch_all(span: PartitionSpan, broker: socket.socket) -> Iterator[Batch]:
+    """Send one request after the other, each from where the last answer ended."""
+    answers = read_frames(broker)
+    offset = span.first
+    while offset < span.end:
+        broker.sendall(make_request(span, offset))
+        frame = next(answers, b"")
+        batches = list(read_batches(read_answer(span, frame)))
+        if not batches:
+            where = f"{span.topic}/{span.partition}"
+            raise StackError(f"{where}: nothing at offset {offset}, below its end")
+        for batch in batches:
+            if batch.last >= offset:
+                yield batch
+        offset = batches[-1].last + 1
+
+
+def make_request(span: PartitionSpan, offset: int) -> bytes:
+    """Return a Fetch request for this partition from this offset on, outside any session."""
+    topic = span.topic.encode()
+    head = struct.pack(f">hhih{len(CLIENT)}s", FETCH, VERSION, 0, len(CLIENT), CLIENT)
+    body = struct.pack(">iiiibii", -1, 500, 1, MOST_BYTES, 0, 0, -1)
     body += struct.pack(f">ih{len(topic)}s", 1, len(topic), topic)
-    body += struct.pack(">iiiqqii", 1, place.partition, -1, offset, -1, AT_ONCE, 0)
-    return struct.pack(">i", len(head + body)) + head + body
+    body += struct.pack(">iiiqqii", 1, span.partition, -1, offset, -1, MOST_BYTES, 0)
+    request = head + body
+    return struct.pack(">i", len(request)) + request
 
 
-def answer(place: Place, frame: bytes) -> bytes:
-    """The batches of one answer, or what the broker has against it."""
+def read_answer(span: PartitionSpan, frame: bytes) -> bytes:
+    """Return the batches of one answer, or raise what the broker has against it."""
     if not frame:
-        raise StackError(f"{place.host}:{place.port} hung up; {PLAIN}")
-    (error,) = struct.unpack_from(">h", frame, 12)
-    at = 18 + 4 + 2 + len(place.topic.encode()) + 4  # up to the one partition of the one topic
+        raise StackError(f"{span.host}:{span.port} hung up; {PLAINTEXT_ONLY}")
+    (error,) = struct.unpack_from(">h", frame, SESSION_ERROR_AT)
+    partition_at = TOPIC_AT + 4 + 2 + len(span.topic.encode()) + 4
+    aborted = 0
     if not error:
-        _, error, _, _, _, aborted = struct.unpack_from(">ihqqqi", frame, at)
+        _, error, _, _, _, aborted = struct.unpack_from(">ihqqqi", frame, partition_at)
     if error:
-        raise StackError(f"{place.topic}/{place.partition}: {KafkaError(error).str()}")
-    at += 34 + 16 * max(aborted, 0)
-    return frame[at + 4 :]
+        reason = KafkaError(error).str()
+        raise StackError(f"{span.topic}/{span.partition}: {reason}")
+    records_at = partition_at + 34 + 16 * max(aborted, 0)
+    return frame[records_at + 4 :]

@@ -1,21 +1,21 @@
-"""Where the partitions of a topic are, on a cluster that we read without a login, and with which consumer."""
+"""Where the partitions of a topic are, on a cluster that is read without a login."""
 
 from math import inf
 from typing import NamedTuple
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from ops.stack.supervisor import StackError
 from ops.topic import reader
 
 SECONDS = 10  # for one answer
-PLAIN = (
+PLAINTEXT_ONLY = (
     "brokers since Kafka 2.1 are read as plaintext without a login: for TLS or SASL, "
     "go through a plaintext listener or a tunnel"
 )
 
 
-class Place(NamedTuple):
+class PartitionSpan(NamedTuple):
     """A partition, the broker that leads it, and which offsets to read."""
 
     host: str
@@ -26,24 +26,34 @@ class Place(NamedTuple):
     end: int
 
 
-def places(bootstrap: str, topic: str, newest: float = inf) -> list[Place]:
-    """Where each partition is, and from which offset to which to read, the newest if so many are there."""
+def find_spans(bootstrap: str, topic: str, newest: float = inf) -> list[PartitionSpan]:
+    """Return the newest offsets of each partition, this many or all there are."""
     consumer = reader(bootstrap)
     try:
-        known = consumer.list_topics(topic, timeout=SECONDS)
-        if error := known.topics[topic].error:
-            raise StackError(f"{topic} at {bootstrap}: {error.str()}")
-        found = []
-        for number, partition in sorted(known.topics[topic].partitions.items()):
-            low, high = consumer.get_watermark_offsets(
-                TopicPartition(topic, number), timeout=SECONDS
-            ) or (0, 0)
-            leader = known.brokers[partition.leader]
-            found.append(
-                Place(leader.host, leader.port, topic, number, int(max(low, high - newest)), high)
-            )
+        return read_spans(consumer, bootstrap, topic, newest)
     except KafkaException as failure:
-        raise StackError(f"{bootstrap} cannot be read ({failure.args[0].str()}); {PLAIN}") from None
+        reason = failure.args[0].str()
+        raise StackError(f"{bootstrap} cannot be read ({reason}); {PLAINTEXT_ONLY}") from None
     finally:
         consumer.close()
-    return found
+
+
+def read_spans(
+    consumer: Consumer,
+    bootstrap: str,
+    topic: str,
+    newest: float,
+) -> list[PartitionSpan]:
+    """Ask the cluster for the partitions and their offsets."""
+    cluster = consumer.list_topics(topic, timeout=SECONDS)
+    metadata = cluster.topics[topic]
+    if metadata.error:
+        raise StackError(f"{topic} at {bootstrap}: {metadata.error.str()}")
+    spans = []
+    for number, partition in sorted(metadata.partitions.items()):
+        asked = TopicPartition(topic, number)
+        low, high = consumer.get_watermark_offsets(asked, timeout=SECONDS) or (0, 0)
+        leader = cluster.brokers[partition.leader]
+        first = int(max(low, high - newest))
+        spans.append(PartitionSpan(leader.host, leader.port, topic, number, first, high))
+    return spans

@@ -4,78 +4,86 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lab.prove.columns import columns
+from lab.prove.columns import align_columns
 from lab.prove.count import Counts, total
 
-LABELS = {
+RUN_TITLES = {
     "requests": "Produce requests",
     "lost": "answers lost",
     "failed": "given up",
     "seconds": "seconds",
 }
-WRONG = {
+WRONG_TITLES = {
     "duplicated": "duplicated",
     "reordered": "out of order",
     "missing": "missing",
     "without_producer_id": "batches without a producer id",
     "gaps": "gaps in the sequence",
 }
+NO_PROOF = "proved nothing"
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One run of a client: with which settings, what the proxy did to it, and what is on its topic."""
+    """One run of a client: its settings, what the proxy did to it, and what is on its topic."""
 
     settings: Mapping[str, str]
     requests: int
     lost: int
-    failed: int  # given up by the client, and told so
+    failed: int  # given up by the client, which reported it
     seconds: float
     partitions: Mapping[int, Counts]
 
     def document(self) -> dict[str, Any]:
-        """The same for a program."""
-        counts = {str(partition): found._asdict() for partition, found in self.partitions.items()}
-        return {**vars(self), "partitions": counts, "total": total(self.partitions)._asdict()}
+        """Return the same for a program."""
+        partitions = {str(number): counts._asdict() for number, counts in self.partitions.items()}
+        totals = total(self.partitions)._asdict()
+        return {**vars(self), "partitions": partitions, "total": totals}
 
 
 def judge(with_settings: Arm, control: Arm, lost_acks: int) -> tuple[int, str]:
-    """The exit code and the verdict; a proof that cannot fail is none."""
-    found, without = total(with_settings.partitions), total(control.partitions)
-    if not found.clean():
-        wrong = {
-            name: number for name, number in found._asdict().items() if number and name in WRONG
-        }
-        return 1, "NOT idempotent: " + ", ".join(
-            f"{number:,} {WRONG[name]}" for name, number in wrong.items()
-        )
-    if not without.duplicated:
-        return 2, "proved nothing: the control, without idempotence, has no duplicates either"
-    if with_settings.lost < lost_acks:
-        return (
-            2,
-            f"proved nothing: only {with_settings.lost:,} of {lost_acks:,} acknowledgements could be lost",
-        )
+    """Return the exit code and the verdict; a proof that cannot fail is none."""
+    found = total(with_settings.partitions)
+    duplicates_without = total(control.partitions).duplicated
+    wrong = found.wrong()
+    if wrong:
+        parts = [f"{count:,} {WRONG_TITLES[name]}" for name, count in wrong.items()]
+        return 1, f"NOT idempotent: {', '.join(parts)}"
+    if not duplicates_without:
+        return 2, f"{NO_PROOF}: the control, without idempotence, has no duplicates either"
+    lost = with_settings.lost
+    if lost < lost_acks:
+        return 2, f"{NO_PROOF}: only {lost:,} of {lost_acks:,} acknowledgements could be lost"
     return 0, (
-        f"idempotent: {found.records:,} records after {with_settings.lost:,} lost acknowledgements, none twice, "
-        f"none missing, none out of order; without idempotence {without.duplicated:,} were duplicated"
+        f"idempotent: {found.records:,} records after {lost:,} lost acknowledgements, none twice, "
+        f"none missing, none out of order; "
+        f"without idempotence {duplicates_without:,} were duplicated"
     )
 
 
 def lines(arms: Sequence[Arm]) -> list[str]:
-    """A row for each count; of each arm its total, then its partitions."""
-    heads = [
-        [name, *map(str, arm.partitions)]
-        for name, arm in zip(("settings", "control"), arms, strict=True)
-    ]
-    rows = [["", *(cell for head in heads for cell in head)]]
-    for n, name in enumerate(Counts._fields):
-        numbers = [
-            [total(arm.partitions)[n], *(part[n] for part in arm.partitions.values())]
-            for arm in arms
-        ]
-        rows.append([name.replace("_", " "), *(f"{number:,}" for arm in numbers for number in arm)])
-    for name, label in LABELS.items():
-        cells = [[f"{getattr(arm, name):,.0f}", *("" for _ in arm.partitions)] for arm in arms]
-        rows.append([label, *(cell for arm in cells for cell in arm)])
-    return columns(rows)
+    """Return a row for each count; for each arm first its total, then its partitions."""
+    head = [""]
+    for name, arm in zip(("settings", "control"), arms, strict=True):
+        head += [name, *(str(partition) for partition in arm.partitions)]
+    counts = [[name.replace("_", " "), *count_cells(arms, name)] for name in Counts._fields]
+    runs = [[title, *run_cells(arms, name)] for name, title in RUN_TITLES.items()]
+    return align_columns([head, *counts, *runs])
+
+
+def count_cells(arms: Sequence[Arm], name: str) -> list[str]:
+    """Return one count of each arm and of its partitions."""
+    cells = []
+    for arm in arms:
+        columns = [total(arm.partitions), *arm.partitions.values()]
+        cells += [f"{getattr(counts, name):,}" for counts in columns]
+    return cells
+
+
+def run_cells(arms: Sequence[Arm], name: str) -> list[str]:
+    """Return what is known of each arm as a whole; its partitions have nothing."""
+    cells = []
+    for arm in arms:
+        cells.append(f"{getattr(arm, name):,.0f}")
+        cells += [""] * len(arm.partitions)
+    return cells

@@ -1,0 +1,37 @@
+"""What a client has to do in a proof: send numbers to a topic, each number once."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from ops.stack.stack import Stack
+
+PARTITIONS = 4  # each with a producer of its own: while one is cut off, the others go on
+LANES = 12  # numbers that are the same modulo this share a partition, of 3 or of 4 partitions
+
+# Connections are lost by the hundred: do not wait long before the next.
+SHORT_BACKOFF = {
+    "retry.backoff.ms": "10",
+    "retry.backoff.max.ms": "50",
+    "reconnect.backoff.ms": "10",
+    "reconnect.backoff.max.ms": "50",
+}
+
+
+class Job(NamedTuple):
+    """Send the numbers below `messages`, at most `together` of them in one request."""
+
+    bootstrap: str  # the proxy
+    settings: Mapping[str, str]
+    topic: str
+    messages: int
+    together: int
+
+
+def make_topic(stack: Stack, topic: str) -> None:
+    """Make an empty topic."""
+    servers = stack.env()["KAFKA_BOOTSTRAP_SERVERS"]
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
