@@ -18,6 +18,7 @@ from service.ids import derive, traceparent
 ROOT = Path(__file__).parents[4]
 README = (ROOT / "README.md").read_text()
 WIRE = (ROOT / "docs" / "wire.md").read_text()
+LADDER_HOPS = ("rows", "events", "audit entries")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -99,3 +100,16 @@ def test_the_readme_makes_five_promises() -> None:
     for promise in promises:
         [(name, file)] = re.findall(r"\[(\w+)\]\(([\w/]+\.py)\)", promise)
         assert f"[{name}](../{file})" in table
+
+
+def test_the_numbers_page_repeats_the_ladder() -> None:
+    """Speed, rows, events and audit entries of each step are those of the ladder's page."""
+    ladder = (ROOT / "tools" / "lab" / "pages" / "ladder.md").read_text()
+    numbers = (ROOT / "docs" / "numbers.md").read_text()
+    for step in range(6):
+        [full] = re.findall(rf"^\| \({step}\) .*$", ladder, re.MULTILINE)
+        [short] = re.findall(rf"^\| {step}\. .*$", numbers, re.MULTILINE)
+        _, speed, *_, all_at_once = [cell.strip() for cell in full.strip("| ").split(" | ")]
+        counts = [re.search(rf"{hop} ([^<]+)", all_at_once) for hop in LADDER_HOPS]
+        expected = [speed, *(count[1].strip() if count else "0" for count in counts)]
+        assert [cell.strip() for cell in short.strip("| ").split(" | ")][1:] == expected
