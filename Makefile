@@ -5,14 +5,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Named by the content of what it was made from: with an unchanged lock there is nothing to do, whatever
 # the times of the files say; and it is made last, so an interrupted installation is done again.
+MADE_OF := requirements.lock pyproject.toml
+# copy: never {
 # The tools are distributions of their own; a copy of the template comes without them.
 TOOLS := $(patsubst %/pyproject.toml,./%,$(wildcard tools/*/pyproject.toml))
-STAMP := $(VENV)/.made-of-$(shell cat requirements.lock pyproject.toml $(wildcard tools/*/pyproject.toml) | cksum | tr ' ' '-')
+MADE_OF += $(wildcard tools/*/pyproject.toml)
+# copy: }
+STAMP := $(VENV)/.made-of-$(shell cat $(MADE_OF) | cksum | tr ' ' '-')
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-compose prove unit lint format lock up down status bench clean
+.PHONY: help venv test unit lint format lock clean
+.PHONY: demo test-compose up down status # copy: with ops
+.PHONY: prove bench # copy: never
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,31 +35,39 @@ $(STAMP):
 	@echo "install the locked packages in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation $(addprefix -e ,. $(TOOLS))
+	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation $(addprefix -e ,$(TOOLS)) # copy: never
 	@touch $@
 
+# copy: with ops {
 demo: venv ## the whole way of 5,000 orders, from nothing to a verdict
 	@$(BIN)/pipeline demo
+# copy: }
 
 test: venv ## everything, on real parts
 	@$(BIN)/lint-imports
-	@for tool in $(filter ./tools/check,$(TOOLS)); do (cd $$tool && $(CURDIR)/$(BIN)/pytest) || exit 1; done
+	@for tool in $(filter ./tools/check,$(TOOLS)); do (cd $$tool && $(CURDIR)/$(BIN)/pytest) || exit 1; done # copy: never
 	@$(BIN)/pytest --ignore=tests/compose
 
+# copy: with ops {
 test-compose: venv ## the same pipeline on containers (needs Docker)
 	@$(BIN)/pytest tests/compose
+# copy: }
 
+# copy: never {
 prove: venv ## every cell of the ladder and the dedup matrix, and ten times as many stories as `make test`
 	@PROVE=1 $(BIN)/pytest tools/lab/tests/integration/test_dedup_matrix.py tools/lab/tests/integration/test_dedup_machine.py tools/lab/tests/e2e/test_ladder.py
 
+# copy: }
 unit: venv ## the tests that need no process
-	@$(BIN)/pytest $(wildcard extras/*/tests/unit tools/lab/tests/unit) tests/unit
+	@$(BIN)/pytest $(wildcard extras/*/tests/unit) tests/unit
+	@$(BIN)/pytest tools/lab/tests/unit # copy: never
 
 lint: venv ## ruff, mypy and the import rules
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
-	@for tool in $(TOOLS); do (cd $$tool && $(CURDIR)/$(BIN)/mypy) || exit 1; done
+	@for tool in $(TOOLS); do (cd $$tool && $(CURDIR)/$(BIN)/mypy) || exit 1; done # copy: never
 	@$(BIN)/lint-imports
 
 format: venv ## let ruff mend what it can
@@ -69,6 +83,7 @@ lock: ## resolve the packages anew (needs uv)
 	$(COMPILE) --extra service -c requirements.lock pyproject.toml -o service/requirements.lock
 	$(COMPILE) --extra service --extra spark --extra ops -c requirements.lock pyproject.toml -o spark/requirements.lock
 
+# copy: with ops {
 up: venv ## start the embedded stack and leave it running
 	@$(BIN)/pipeline up
 
@@ -78,9 +93,12 @@ down: venv ## stop it
 status: venv ## show how each part does
 	@$(BIN)/pipeline status
 
+# copy: }
+# copy: never {
 bench: venv ## measure speed and cost
 	@$(BIN)/pipeline bench
 
+# copy: }
 clean: ## stop the stack and remove all that was made here
 	@test ! -x $(BIN)/pipeline || $(BIN)/pipeline down
 	rm -rf .run $(VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

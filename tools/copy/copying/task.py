@@ -6,6 +6,7 @@ are byte for byte the template's are touched: all others are the user's.
 """
 
 import json
+import posixpath
 import re
 import shutil
 import subprocess
@@ -28,9 +29,14 @@ NOT_COPIED = (
 )  # they clash with nothing
 NAMESPACE_OF_PROJECTS = UUID("9a1b54c4-6a0e-5d0b-8f0e-3d2f5e6f7a10")
 
-# `# copy: never` or `# copy: with ops` at the end of a line decides whether the copy has that line;
-# with a brace after it, alone on a line, whether it has the lines up to `# copy: }`.
-MARK = re.compile(r"[ \t]*(?:#|<!--|//)[ \t]*copy: (?:(never|with \w+)( \{)?|(\}))[ \t]*(?:-->)?$")
+# `# copy: never` or `# copy: with ops` at the end of a line decides whether a copy has that line.
+# With a brace after it, alone on a line, it decides for all lines up to `# copy: }`. It may also
+# follow a semicolon in another comment.
+MARK = re.compile(
+    r"(?:;|[ \t]*(?:#|<!--))[ \t]*copy: "
+    r"(?:(?P<condition>never|with \w+)(?P<opens> \{)?|(?P<closes>\}))[ \t]*(?:-->)?$"
+)
+LINK = re.compile(r"\[([^\]]*)\]\(([^)\s:#]+)(?:#[^)\s]*)?\)")
 
 
 class RefusedError(Exception):
@@ -43,20 +49,21 @@ class Wishes(NamedTuple):
     words: Words
     parts: frozenset[str]  # the extras that it keeps, and ops if it keeps that
     project: str
+    files: frozenset[str]  # the files of the template that it has
 
 
 def make_copy(template: Path, copy: Path, answers: dict[str, Any], answers_file: str) -> str:
     """Turn Copier's plain copy into the user's own, and return what is left to do by hand."""
-    wishes = read_wishes(answers)
-    words = wishes.words
     sources = template_files(template)
-    check_words(template, sources, words)
     copied = [path for path in sources if is_same(copy / path, template / path)]
+    wishes = read_wishes(answers, copied)
+    words = wishes.words
+    check_words(template, sources, words)
     targets = {path: words.rename(path) for path in copied}
     if not (copy / answers_file).exists():
         check_free(copy, {"README.md", *targets.values()} - set(copied))
 
-    (copy / "README.md").write_text(finish(template / PAGE, wishes))
+    (copy / "README.md").write_text(finish(template / PAGE, "README.md", wishes))
     made = [deliver(copy, path, target, wishes) for path, target in targets.items()]
     lines = [f"{key}: {json.dumps(value)}" for key, value in answers.items()]  # which is YAML, too
     (copy / answers_file).write_text("\n".join(lines) + "\n")
@@ -67,11 +74,13 @@ def make_copy(template: Path, copy: Path, answers: dict[str, Any], answers_file:
     return left_to_do
 
 
-def read_wishes(answers: dict[str, Any]) -> Wishes:
-    """Return what these answers ask for."""
+def read_wishes(answers: dict[str, Any], copied: list[str]) -> Wishes:
+    """Return what these answers ask for, of a template of which these files were copied."""
     table = {old: answers[question] for question, old in TEMPLATE.items()}
     parts = {*answers["keep"], *(["ops"] if answers["ops"] else [])}
-    return Wishes(Words(table, answers["input_topic"]), frozenset(parts), answers["project"])
+    words = Words(table, answers["input_topic"])
+    files = frozenset({*copied, "README.md"})
+    return Wishes(words, frozenset(parts), answers["project"], files)
 
 
 def template_files(template: Path) -> list[str]:
@@ -113,7 +122,7 @@ def deliver(copy: Path, path: str, target: str, wishes: Wishes) -> Path:
         shutil.move(copy / path, made)
         remove_empty(copy, (copy / path).parent)
     if not path.endswith(".lock"):
-        made.write_text(finish(made, wishes))
+        made.write_text(finish(made, path, wishes))
     return made
 
 
@@ -124,21 +133,23 @@ def remove_empty(copy: Path, folder: Path) -> None:
         folder = folder.parent
 
 
-def finish(file: Path, wishes: Wishes) -> str:
-    """Return the text of a template's file as it is in the copy."""
+def finish(file: Path, path: str, wishes: Wishes) -> str:
+    """Return the text that a file, which has this path in the template, gets in the copy."""
     words, project = wishes.words, wishes.project
     text = drop_marked(file.read_text(), wishes.parts)
-    text = words.rename_python(text) if file.suffix == ".py" else words.rename(text)
-    if file.parts[-2:] == ("contract", "names.py"):
+    if path.endswith(".md"):
+        text = drop_links(text, path, wishes.files).replace("{project}", project)
+    text = words.rename_python(text) if path.endswith(".py") else words.rename(text)
+    if path == "contract/names.py":
         namespace = uuid5(NAMESPACE_OF_PROJECTS, project)
         return replace_once(r'^NAMESPACE = UUID\(".*"\)', f'NAMESPACE = UUID("{namespace}")', text)
-    if file.name == "pyproject.toml":
+    if path == "pyproject.toml":
         subjects = words.table["orders"].capitalize()
         about = f"{subjects} in, each handled once, and published through an outbox"
         text = replace_once(r'^name = ".*"', f'name = "{project}"', text)
         text = replace_once(r'^version = ".*"', 'version = "0.1.0"', text)
         return replace_once(r'^description = ".*"', f'description = "{about}"', text)
-    return text.replace("{project}", project) if file.name == Path(PAGE).name else text
+    return text
 
 
 def replace_once(pattern: str, replacement: str, text: str) -> str:
@@ -158,15 +169,31 @@ def drop_marked(text: str, parts: frozenset[str]) -> str:
         if mark is None:
             kept += [] if dropping else [line]
             continue
-        condition, opens, closes = mark.groups()
-        if closes:
+        if mark["closes"]:
             dropping = False
             continue
-        unwanted = condition == "never" or condition.removeprefix("with ") not in parts
-        if opens:
-            dropping = unwanted
-        elif not unwanted and not dropping:
+        wanted = mark["condition"].removeprefix("with ") in parts
+        if mark["opens"]:
+            dropping = not wanted
+        elif wanted and not dropping:
             kept.append(line[: mark.start()] + "\n")
+    return "".join(kept)
+
+
+def drop_links(text: str, page: str, files: frozenset[str]) -> str:
+    """Return a page without links to files that the copy does not have, and without their rows."""
+
+    def is_missing(target: str) -> bool:
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
+        return not any(file == path or file.startswith(f"{path}/") for file in files)
+
+    kept = []
+    for line in text.splitlines(keepends=True):
+        targets = [target for _, target in LINK.findall(line)]
+        missing = {target for target in targets if is_missing(target)}
+        if line.startswith("| ") and targets and missing == set(targets):
+            continue
+        kept.append(LINK.sub(lambda link: link[1] if link[2] in missing else link[0], line))  # noqa: B023
     return "".join(kept)
 
 
