@@ -1,4 +1,5 @@
 # What people type. Everything runs in .venv, which `make` builds from the hashed lock when it must.
+# Nothing here needs ops/, tools/ or any of the extras: a folder that is not here is not looked for.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,18 +8,22 @@ BIN := $(VENV)/bin
 # the times of the files say; and it is made last, so an interrupted installation is done again.
 MADE_OF := requirements.lock pyproject.toml
 # copy: never {
-# The tools are distributions of their own; a copy of the template comes without them.
-TOOLS := $(patsubst %/pyproject.toml,./%,$(wildcard tools/*/pyproject.toml))
-MADE_OF += $(wildcard tools/*/pyproject.toml)
+# The tools are distributions of their own, each with settings for mypy, the auditor with its own for pytest.
+TOOLS := $(patsubst %/pyproject.toml,%,$(wildcard tools/*/pyproject.toml))
+CHECK := $(filter tools/check,$(TOOLS))
+MADE_OF += $(addsuffix /pyproject.toml,$(TOOLS))
 # copy: }
 STAMP := $(VENV)/.made-of-$(shell cat $(MADE_OF) | cksum | tr ' ' '-')
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
+# The packages that are here, for mypy.
+PACKAGES := $(wildcard contract service connect migrations spark extras ops tests)
+UNIT_TESTS := $(wildcard extras/*/tests/unit tests/unit)
+UNIT_TESTS += $(wildcard tools/lab/tests/unit) # copy: never
+
 .DEFAULT_GOAL := help
 .PHONY: help venv test unit lint format lock clean
-.PHONY: demo test-compose up down status # copy: with ops
-.PHONY: prove bench # copy: never
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,69 +41,58 @@ $(STAMP):
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation $(addprefix -e ,$(TOOLS)) # copy: never
+	@$(if $(TOOLS),$(BIN)/python -m pip install -q --no-deps --no-build-isolation $(addprefix -e ./,$(TOOLS))) # copy: never
 	@touch $@
 
-# copy: with ops {
-demo: venv ## the whole way of 5,000 orders, from nothing to a verdict
-	@$(BIN)/pipeline demo
-# copy: }
-
-test: venv ## everything, on real parts
+lint: venv ## ruff, mypy and the import rules, for every distribution that is here
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy $(addprefix -p ,$(PACKAGES))
+	@for tool in $(TOOLS); do (cd $$tool && $(CURDIR)/$(BIN)/mypy) || exit 1; done # copy: never
 	@$(BIN)/lint-imports
-	@for tool in $(filter ./tools/check,$(TOOLS)); do (cd $$tool && $(CURDIR)/$(BIN)/pytest) || exit 1; done # copy: never
+
+unit: venv ## the tests that need no process
+	@$(if $(CHECK),cd $(CHECK) && $(CURDIR)/$(BIN)/pytest --ignore=tests/clients --ignore=tests/test_pre_commit.py) # copy: never
+	@$(BIN)/pytest $(UNIT_TESTS)
+
+test: venv ## everything, on real parts; the containers apart
+	@$(BIN)/lint-imports
+	@$(if $(CHECK),cd $(CHECK) && $(CURDIR)/$(BIN)/pytest) # copy: never
 	@$(BIN)/pytest --ignore=tests/compose
 
 # copy: with ops {
+.PHONY: test-compose
 test-compose: venv ## the same pipeline on containers (needs Docker)
 	@$(BIN)/pytest tests/compose
 # copy: }
 
-# copy: never {
-prove: venv ## every cell of the ladder and the dedup matrix, and ten times as many stories as `make test`
-	@PROVE=1 $(BIN)/pytest tools/lab/tests/integration/test_dedup_matrix.py tools/lab/tests/integration/test_dedup_machine.py tools/lab/tests/e2e/test_ladder.py
-
-# copy: }
-unit: venv ## the tests that need no process
-	@$(BIN)/pytest $(wildcard extras/*/tests/unit) tests/unit
-	@$(BIN)/pytest tools/lab/tests/unit # copy: never
-
-lint: venv ## ruff, mypy and the import rules
-	@$(BIN)/ruff check
-	@$(BIN)/ruff format --check
-	@$(BIN)/mypy
-	@for tool in $(TOOLS); do (cd $$tool && $(CURDIR)/$(BIN)/mypy) || exit 1; done # copy: never
-	@$(BIN)/lint-imports
-
-format: venv ## let ruff mend what it can
+format: venv ## let ruff fix what it can
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
 COMPILE := uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11
+LOCKED := pyproject.toml
+# The lab needs nothing but the other two, which no registry has. copy: never
+LOCKED += $(addsuffix /pyproject.toml,$(CHECK)) # copy: never
 
-lock: ## resolve the packages anew (needs uv)
+lock: ## resolve the packages again (needs uv)
 	@command -v uv >/dev/null || { echo "uv makes the lock: install it (pipx install uv)" >&2; exit 1; }
-	$(COMPILE) --all-extras --upgrade pyproject.toml -o requirements.lock
-	@# What goes into the images: less packages, and no version but those above.
+	$(COMPILE) --all-extras --upgrade $(LOCKED) -o requirements.lock
+	@# What goes into the images: fewer packages, and no version but those above.
 	$(COMPILE) --extra service -c requirements.lock pyproject.toml -o service/requirements.lock
 	$(COMPILE) --extra service --extra spark --extra ops -c requirements.lock pyproject.toml -o spark/requirements.lock
 
 # copy: with ops {
-up: venv ## start the embedded stack and leave it running
-	@$(BIN)/pipeline up
-
-down: venv ## stop it
-	@$(BIN)/pipeline down
-
-status: venv ## show how each part does
-	@$(BIN)/pipeline status
-
+# demo, up, down, status
+include $(wildcard ops/*.mk)
 # copy: }
 # copy: never {
-bench: venv ## measure speed and cost
-	@$(BIN)/pipeline bench
-
+# bench, prove
+include $(wildcard tools/*/*.mk)
 # copy: }
+
 clean: ## stop the stack and remove all that was made here
-	@test ! -x $(BIN)/pipeline || $(BIN)/pipeline down
-	rm -rf .run $(VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@test ! -x $(BIN)/pipeline -o ! -d ops || $(BIN)/pipeline down
+	rm -rf .run $(VENV) *.egg-info tools/*/src/*.egg-info
+	find . -name .mypy_cache -o -name .ruff_cache -o -name .pytest_cache -o -name .import_linter_cache -o -name .hypothesis \
+	  | xargs rm -rf
