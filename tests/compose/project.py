@@ -5,24 +5,24 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from testcontainers.compose import DockerCompose
 
-from ops.settings import ROOT
-
+ROOT = Path(__file__).parents[2]
 LOG = ROOT / ".run" / "log" / "compose.log"
 
 
 class Project:
-    """`docker compose` with these files, and what it answers."""
+    """`docker compose` with these files, and its answers."""
 
     def __init__(self, *more_files: str) -> None:
         self.compose = DockerCompose(ROOT, ["compose.yaml", *more_files])
 
     @contextmanager
     def running(self) -> Iterator["Project"]:
-        """Up for the time of a block; its logs are kept, and nothing else."""
+        """Have it up for a block; only its logs are kept."""
         self.build()
         try:
             self.compose.start()
@@ -31,17 +31,17 @@ class Project:
             self.end()
 
     def build(self) -> None:
-        """Every image, those behind a profile too: what a command prints is then its own."""
+        """Build every image, so that what a command prints later is its own."""
         self.good("--profile", "tools", "build")
 
     def end(self) -> None:
-        """Write the logs where they are looked for, then take everything away."""
+        """Write the logs where all logs are, then take everything away."""
         LOG.parent.mkdir(parents=True, exist_ok=True)
         LOG.write_text(self.run("logs", "--no-color").stdout)
         self.compose.stop()
 
     def command(self, *arguments: str) -> list[str]:
-        """What is typed."""
+        """Return what is typed."""
         return [*self.compose.docker_compose_command(), *arguments]
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -62,21 +62,20 @@ class Project:
         return done.stdout
 
     def containers(self) -> dict[str, dict[str, Any]]:
-        """What `docker inspect` says of each container, by its name without the project's."""
+        """Return what `docker inspect` says of each container, by its name in the project."""
         ids = self.good("ps", "--all", "--quiet").split()
-        found = json.loads(
-            subprocess.run(["docker", "inspect", *ids], capture_output=True, check=True).stdout
-        )
-        labels = "com.docker.compose.service", "com.docker.compose.container-number"
-        return {"-".join(one["Config"]["Labels"][label] for label in labels): one for one in found}
+        containers = {}
+        for container in json.loads(ask("docker", "inspect", *ids)):
+            labels = container["Config"]["Labels"]
+            service = labels["com.docker.compose.service"]
+            number = labels["com.docker.compose.container-number"]
+            containers[f"{service}-{number}"] = container
+        return containers
 
     def left(self) -> dict[str, list[str]]:
-        """Everything of this project that Docker still has, images apart."""
-        mine = (
-            "--filter",
-            f"label=com.docker.compose.project={os.environ['COMPOSE_PROJECT_NAME']}",
-            "--quiet",
-        )
+        """Return everything of this project that Docker still has, images apart."""
+        name = os.environ["COMPOSE_PROJECT_NAME"]
+        mine = ("--filter", f"label=com.docker.compose.project={name}", "--quiet")
         kinds = {
             "containers": ["ps", "--all"],
             "volumes": ["volume", "ls"],
@@ -86,5 +85,5 @@ class Project:
 
 
 def ask(*command: str) -> str:
-    """What a command prints; it must go well."""
+    """Return what a command prints; it must go well."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

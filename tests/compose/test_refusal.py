@@ -1,4 +1,4 @@
-"""What cannot work makes `up --wait` end with an error, soon, and with the cause where it is looked for."""
+"""What cannot work makes `up --wait` end with an error, soon, and with the cause in the log."""
 
 import time
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ SOON = 90  # seconds, from nothing to the answer
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
-    """A project that starts from nothing, and is gone afterwards."""
+    """Have a project that starts from nothing, and is gone afterwards."""
     monkeypatch.setenv("BREAK", "select 1")
     project = Project("tests/compose/broken.yaml")
     project.build()  # building is not starting
@@ -50,7 +50,7 @@ def test_a_connector_that_cannot_start_says_why(
 def test_too_little_memory_is_one_sentence(
     refused: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is started where the memory would not do, and one sentence says how much is missing."""
+    """Nothing starts where the memory is too small, and one sentence says how much is missing."""
     monkeypatch.setenv("MEMORY_NEEDED_MIB", "99999999")
     assert refused.run("up", "--wait").returncode != 0
     [sentence] = refused.good("logs", "--no-color", "--no-log-prefix", "preflight").splitlines()

@@ -18,7 +18,7 @@ from service.write import write
 from tests.builders import record, value
 from tests.client import connect, counts, fresh, query
 from tests.stores import OWN_TABLES, SQL, STORES, table_of
-from tests.unit.drift import read_compose
+from tests.unit.compose_file import read_compose
 
 
 @contextmanager
