@@ -7,39 +7,42 @@ from pathlib import Path
 
 from ops.orders import count_kinds, make_records
 from ops.positions import try_lag
-from ops.produce import ProduceError, new_run, produce
+from ops.produce import new_run, produce
 from ops.progress import Note, step
 from ops.settings import Settings
+from ops.stack.checks import check_settings
 from ops.stack.stack import Stack
 from ops.stack.supervisor import POLL_SECONDS, StackError
 
-STANDSTILL_SECONDS = 60  # a service that has not come on for this long will not
+STANDSTILL_SECONDS = 60  # a service that has made no progress for this long will make none
 
 
 def demo(stack: Stack, orders: int, seed: int) -> int:
     """Start, produce, wait, land and reconcile; stop what was started; the verdict comes last."""
     try:
+        check_settings(stack.settings)
         need_tracking(stack.settings)
         with nullcontext() if stack.settings.attach else stack.running():
-            code, verdict = go_through(stack, orders, seed)
-    except (StackError, ProduceError) as failure:
+            code, verdict = run_steps(stack, orders, seed)
+    except StackError as failure:
         print(failure, file=sys.stderr, flush=True)
-        code, verdict = 2, "verdict: none was reached, what stood in the way is said above"
+        code = 2
+        verdict = "verdict: none was reached; the reason is above"
     print(verdict)
     return code
 
 
 def need_tracking(settings: Settings) -> None:
-    """Another dedup store writes no tracking rows, and all of its messages would be reported as missing."""
+    """Refuse a dedup store without tracking rows: reconciliation would report all as missing."""
     if settings.dedup_store != "tracking":
         raise StackError(
-            f"DEDUP_STORE={settings.dedup_store}: reconciliation compares the tracking table, which it does not "
-            "fill; take DEDUP_STORE=tracking, or look into the outbox yourself"
+            f"DEDUP_STORE={settings.dedup_store}: reconciliation compares the tracking table, "
+            "which it does not fill; take DEDUP_STORE=tracking, or look into the outbox yourself"
         )
 
 
-def go_through(stack: Stack, orders: int, seed: int) -> tuple[int, str]:
-    """Every step on a stack that runs."""
+def run_steps(stack: Stack, orders: int, seed: int) -> tuple[int, str]:
+    """Take every step on a stack that runs; return exit code and verdict."""
     run = new_run()
     records = make_records(seed, run, orders)
     kinds = ", ".join(f"{kind} {count}" for kind, count in count_kinds(records).items())
@@ -52,38 +55,41 @@ def go_through(stack: Stack, orders: int, seed: int) -> tuple[int, str]:
 
 
 def wait_until_handled(stack: Stack, note: Note) -> None:
-    """Until the service has committed every record; one that died or stands still is an error."""
-    left, since = -1, time.monotonic()
-    while left:
+    """Wait until the service has committed every record; fail if it dies or stands still."""
+    remaining = -1
+    last_progress = time.monotonic()
+    while remaining:
         lags = try_lag(stack.env())
-        now = sum(lags.values()) if lags is not None else left
-        if now != left:
-            left, since = now, time.monotonic()
-            note(f"{left} left")
+        seen = remaining if lags is None else sum(lags.values())
+        if seen != remaining:
+            remaining = seen
+            last_progress = time.monotonic()
+            note(f"{remaining} left")
         if not stack.settings.attach and not stack.supervisor.alive("service"):
+            log = stack.supervisor.tail("service")
+            raise StackError(f"the service has ended, {remaining} records left{log}")
+        if time.monotonic() - last_progress > STANDSTILL_SECONDS:
+            log = "" if stack.settings.attach else stack.supervisor.tail("service")
             raise StackError(
-                f"the service has ended, {left} records left{stack.supervisor.tail('service')}"
-            )
-        if time.monotonic() - since > STANDSTILL_SECONDS:
-            raise StackError(
-                f"for {STANDSTILL_SECONDS} s the service has not come on, {left} records left"
-                + ("" if stack.settings.attach else stack.supervisor.tail("service"))
+                f"the service has made no progress for {STANDSTILL_SECONDS} s, "
+                f"{remaining} records left{log}"
             )
         time.sleep(POLL_SECONDS)
 
 
 def reconcile(stack: Stack, ledger: Path, note: Note) -> tuple[int, str]:
-    """Land and reconcile as a process of its own; the line with its verdict is kept for the very end."""
-    verdict: list[str] = []
-    code = stack.pass_through(
-        ["spark.reconcile", "--land", "--ledger", str(ledger)],
-        lambda line: (
-            verdict.append(line) if line.startswith("verdict:") else print(line, flush=True)
-        ),
-        note,
-    )
-    if not verdict:
-        raise StackError(
-            f"reconcile has ended without a verdict{stack.supervisor.tail('spark.reconcile')}"
-        )
-    return code, verdict[-1]
+    """Land and reconcile as a process of its own; keep the line with its verdict for the end."""
+    verdicts: list[str] = []
+
+    def on_line(line: str) -> None:
+        if line.startswith("verdict:"):
+            verdicts.append(line)
+        else:
+            print(line, flush=True)
+
+    job = ["spark.reconcile", "--land", "--ledger", str(ledger)]
+    code = stack.pass_through(job, on_line, note)
+    if not verdicts:
+        log = stack.supervisor.tail("spark.reconcile")
+        raise StackError(f"reconcile has ended without a verdict{log}")
+    return code, verdicts[-1]

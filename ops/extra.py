@@ -55,7 +55,7 @@ def extra_processes(folder: Path = FOLDER) -> dict[str, ExtraProcess]:
 def read_extra_settings(
     given: Mapping[str, Value], environment: Mapping[str, str | None]
 ) -> dict[str, Value]:
-    """Return every setting that an extra declares: as given, from the environment, or its default."""
+    """Return every setting that extras declare: as given, from the environment, or its default."""
     values: dict[str, Value] = {}
     for process in extra_processes().values():
         for name, default in process.settings.items():

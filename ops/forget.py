@@ -1,4 +1,4 @@
-"""`pipeline forget`: what a dedup store keeps of messages that cannot come again is deleted, in small transactions."""
+"""`pipeline forget`: delete what a dedup store keeps of old messages, in small transactions."""
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -12,9 +12,9 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
 from ops.age import format_age, parse_age
-from ops.produce import TOPIC
 from ops.settings import ROOT
 from ops.stack.supervisor import StackError
+from ops.topic import refuse_without_topic
 from service.database import classify_errors, connect_to
 from service.dedup import load_store
 from service.outage import OutageError
@@ -24,45 +24,46 @@ SECONDS = 60.0  # the longest for one batch; the broker has ten
 
 
 def forget(
-    env: Mapping[str, str], name: str, age: float, batch: int, note: Callable[[str], object]
+    env: Mapping[str, str],
+    name: str,
+    age: float,
+    batch: int,
+    note: Callable[[str], object],
 ) -> dict[str, Any]:
     """Delete what was handled longer ago than this, and return what was done."""
-    statement, done = statement_of(name), list[int]()
-    url, file = (
-        env["DATABASE_URL"].replace("//app@", "//purger@"),
-        Path(env["SECRETS_DIR"], "purger_password"),
-    )
-    engine = connect_to(url, file, SECONDS)
+    statement = load_statement(name)
+    url = env["DATABASE_URL"].replace("//app@", "//purger@")
+    password_file = Path(env["SECRETS_DIR"], "purger_password")
+    engine = connect_to(url, password_file, SECONDS)
+    counts: list[int] = []
     try:
-        before = the_time(engine, age)
-        given = {
-            "subscriber": env.get("SUBSCRIBER", "fulfillment"),
-            "before": before,
-            "limit": batch,
-        }
-        for gone in batches(engine, statement, given):
-            done.append(gone)
-            note(f"{sum(done):,} forgotten")
+        before = read_clock(engine, age)
+        parameters = {"subscriber": env["SUBSCRIBER"], "before": before, "limit": batch}
+        for count in batches(engine, statement, parameters):
+            counts.append(count)
+            note(f"{sum(counts):,} forgotten")
     except OutageError as outage:
         raise StackError(
-            f"{outage}; {sum(done):,} are forgotten, the next time goes on from there"
+            f"{outage}; {sum(counts):,} are forgotten, the next run goes on from there"
         ) from None
-    except ProgrammingError as lacking:
+    except ProgrammingError as refusal:
+        cause = str(refusal.orig).splitlines()[0]
         raise StackError(
-            f"the database is not made for it: {str(lacking.orig).splitlines()[0]} (see README)"
+            f"the database has no tables for DEDUP_STORE={name}: {cause} "
+            "(run python -m migrations upgrade)"
         ) from None
     finally:
         engine.dispose()
     return {
         "store": name,
         "before": before.isoformat(),
-        "forgotten": sum(done),
-        "batches": len(done),
+        "forgotten": sum(counts),
+        "batches": len(counts),
     }
 
 
-def statement_of(name: str) -> str:
-    """How this store forgets, so many rows at a time."""
+def load_statement(name: str) -> str:
+    """Return how this store forgets, a limited number of rows at a time."""
     try:
         store = load_store(name)
     except SystemExit as unknown:
@@ -75,53 +76,63 @@ def statement_of(name: str) -> str:
 
 
 def refuse_if_young(env: Mapping[str, str], age: float) -> None:
-    """A message may come again as long as its topic keeps it, and then as long as a replay takes."""
-    bootstrap, topic = env["KAFKA_BOOTSTRAP_SERVERS"], env.get("INPUT_TOPIC", TOPIC)
-    kept, replay = retention(bootstrap, topic), longest_replay()
-    if age < kept + replay:
+    """Refuse an age at which a message may come again.
+
+    It may come as long as its topic keeps it, and then as long as a replay takes.
+    """
+    topic = env["INPUT_TOPIC"]
+    kept = retention(env["KAFKA_BOOTSTRAP_SERVERS"], topic)
+    replay = longest_replay()
+    least = kept + replay
+    if age < least:
         raise StackError(
-            f"--older-than {format_age(age)} is too young: {topic} keeps a record for {format_age(kept)}, a replay "
-            f"may take {format_age(replay)} more (longest_replay in {BUDGET.name}), and what is forgotten before it "
-            f"comes again is handled again: give at least {format_age(kept + replay)}, or --risk-doubles"
+            f"--older-than {format_age(age)} is too young: {topic} keeps a record for "
+            f"{format_age(kept)}, a replay may take {format_age(replay)} more (longest_replay in "
+            f"{BUDGET.name}), and what is forgotten before it comes again is handled again: "
+            f"give at least {format_age(least)}, or --risk-doubles"
         )
 
 
 def longest_replay() -> float:
-    """What the budget says, without the files that its other amounts are read from: the containers have not all."""
-    budget = tomllib.loads(BUDGET.read_text(encoding="utf-8"))["tool"]["pipeline"]["budget"]
+    """Return what the budget says of a replay, and read none of the files that it refers to.
+
+    The containers do not have all of those.
+    """
+    project = tomllib.loads(BUDGET.read_text(encoding="utf-8"))
+    budget = project["tool"]["pipeline"]["budget"]
     return parse_age(str(budget["longest_replay"]))
 
 
 def retention(bootstrap: str, topic: str) -> float:
-    """For how many seconds the broker keeps the records of a topic."""
-    admin, asked = (
-        AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}),
-        ConfigResource("topic", topic),
-    )
+    """Return for how many seconds the broker keeps the records of a topic."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    refuse_without_topic(admin, bootstrap, topic)
     try:
-        [found] = admin.describe_configs([asked], request_timeout=10).values()
-        return int(str(found.result(15)["retention.ms"].value)) / 1000
+        [answer] = admin.describe_configs(
+            [ConfigResource("topic", topic)], request_timeout=10
+        ).values()
+        milliseconds = answer.result(15)["retention.ms"].value
     except (KafkaException, TimeoutError) as failure:
         raise StackError(
-            f"how long {topic} keeps its records cannot be asked of {bootstrap}: {failure}"
+            f"the broker at {bootstrap} does not say how long {topic} keeps its records: {failure}"
         ) from None
+    return int(str(milliseconds)) / 1000
 
 
-def the_time(engine: Engine, age: float) -> datetime:
-    """So long ago by the clock that wrote the rows."""
+def read_clock(engine: Engine, age: float) -> datetime:
+    """Return the time of this age ago, by the clock that wrote the rows."""
+    query = text("select now() - make_interval(secs => :age)")
     with classify_errors(), engine.connect() as connection:
-        found: datetime = connection.execute(
-            text("select now() - make_interval(secs => :age)"), {"age": age}
-        ).scalar_one()
+        found: datetime = connection.execute(query, {"age": age}).scalar_one()
     return found
 
 
-def batches(engine: Engine, statement: str, given: Mapping[str, Any]) -> Iterator[int]:
-    """How many rows went, transaction by transaction, until there is none that nobody holds."""
+def batches(engine: Engine, statement: str, parameters: Mapping[str, Any]) -> Iterator[int]:
+    """Yield how many rows each transaction deleted, until no row is left that nobody has locked."""
     with engine.connect() as connection:
         while True:
             with classify_errors():
-                gone = connection.execute(text(statement), given).rowcount
-            if not gone:
+                deleted = connection.execute(text(statement), parameters).rowcount
+            if not deleted:
                 return
-            yield gone
+            yield deleted

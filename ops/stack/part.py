@@ -17,7 +17,11 @@ from ops.stack.jars import Run, jars_folder
 
 @dataclass(frozen=True)
 class Part:
-    """One process; `ports` by the names of their settings, `ready` says nothing or what is still missing."""
+    """One process of the stack.
+
+    `ports` are named by their settings; `ready` returns nothing, or what is still missing;
+    `done` is called once the one-shots of `then` have ended well.
+    """
 
     name: str
     argv: list[str]
@@ -26,6 +30,7 @@ class Part:
     env: dict[str, str] = field(default_factory=dict)
     prepare: Callable[[Run], None] = lambda _run: None
     then: dict[str, list[str]] = field(default_factory=dict)  # one-shots, once it is ready
+    done: Callable[[], None] = lambda: None
     poms: dict[Path, dict[str, str]] = field(default_factory=dict)  # profile -> folder of its jars
     stop_signal: signal.Signals = signal.SIGTERM
 
@@ -59,7 +64,7 @@ def poms(settings: Settings) -> dict[Path, dict[str, str]]:
 
 
 def postgres(settings: Settings) -> Part:
-    """PostgreSQL, whose fast stop is SIGINT (SIGQUIT is `-m immediate`); then roles, tables and slots."""
+    """Return PostgreSQL; then come roles, tables and slots."""
     return Part(
         name="postgres",
         argv=database.command(settings),
@@ -67,12 +72,13 @@ def postgres(settings: Settings) -> Part:
         ready=partial(database.ready, settings),
         prepare=partial(database.prepare, settings),
         then={"migrations": [sys.executable, "-m", "migrations", "upgrade"]},
-        stop_signal=signal.SIGINT,
+        done=partial(database.remember_revisions, settings),
+        stop_signal=signal.SIGINT,  # its fast stop; SIGQUIT is the immediate one
     )
 
 
 def kafka(settings: Settings) -> Part:
-    """The broker, which is its own controller; then every topic."""
+    """Return the broker, which is its own controller; then come the topics."""
     return Part(
         name="kafka",
         argv=broker.command(settings),
@@ -88,7 +94,7 @@ def kafka(settings: Settings) -> Part:
 
 
 def connect(settings: Settings) -> Part:
-    """The Connect worker; then the connectors."""
+    """Return the Connect worker; then come the connectors."""
     return Part(
         name="connect",
         argv=broker.connect_command(settings),
@@ -100,7 +106,7 @@ def connect(settings: Settings) -> Part:
 
 
 def audit(settings: Settings) -> Part:
-    """The audit receiver."""
+    """Return the audit receiver."""
     return Part(
         name="audit",
         argv=[sys.executable, "-m", "service.audit"],
@@ -111,7 +117,7 @@ def audit(settings: Settings) -> Part:
 
 
 def service(settings: Settings, number: int) -> Part:
-    """One of the service processes: `service`, `service-2`, `service-3`."""
+    """Return one of the service processes: `service`, `service-2`, `service-3`."""
     port = settings.service_port + 10 * (number - 1)
     return Part(
         name="service" if number == 1 else f"service-{number}",
@@ -144,7 +150,7 @@ def extra(settings: Settings, name: str, process: ExtraProcess) -> Part:
 
 
 def land(settings: Settings) -> Part:
-    """The landing that goes on and on; ready when its query has its checkpoint."""
+    """Return the landing that goes on; it is ready when its query has a checkpoint."""
     checkpoint = Path(settings.environment()["DELTA_ROOT"], "checkpoint", "metadata")
     return Part(
         name="land",

@@ -13,17 +13,16 @@ from signal import Signals
 from dotenv import dotenv_values
 
 from ops.settings import ROOT, Settings
-from ops.stack.checks import check
+from ops.stack.checks import check, check_settings
 from ops.stack.files import make_secrets
 from ops.stack.interrupts import undisturbed
 from ops.stack.jars import fetch_jars, jars_folder
 from ops.stack.part import Part, part_by_name, parts, poms
 from ops.stack.state import Identity, write_state
-from ops.stack.supervisor import Say, StackError, Supervisor, until
+from ops.stack.supervisor import OnLine, StackError, Supervisor, until
 
-Step = Callable[
-    [str], AbstractContextManager[object]
-]  # shows what is being done while it is being done
+# Shows what is being done while it is being done.
+Step = Callable[[str], AbstractContextManager[object]]
 
 GRACE_SECONDS = 20  # then SIGKILL; Kafka and Connect take 1 to 3 s, a service at most 10
 
@@ -40,22 +39,21 @@ class Stack:
         self.settings = settings or Settings()
         self.step = step
         self.supervisor = Supervisor(self.settings.run_dir, ROOT)
-        self.parts = (
-            {} if self.settings.attach else {part.name: part for part in parts(self.settings)}
-        )
+        started = [] if self.settings.attach else parts(self.settings)
+        self.parts = {part.name: part for part in started}
         self.me = Identity.of(os.getpid())
 
     def env(self) -> dict[str, str]:
-        """The environment of every process: .env, then the shell's, then the stack's own names."""
-        named = {
-            name: value for name, value in dotenv_values(ROOT / ".env").items() if value is not None
-        }
+        """Return the environment of a process: .env, the shell's, then the stack's own names."""
+        from_file = dotenv_values(ROOT / ".env").items()
+        named = {name: value for name, value in from_file if value is not None}
         return named | dict(os.environ) | self.settings.environment()
 
     def up(self, *, stay: bool = False) -> list[str]:
-        """Start what is missing and return its names; interrupted or failing, leave none of it behind.
+        """Start what is missing and return its names; interrupted or failing, leave none of it.
 
-        With `stay` the stack outlives this process; without, it is taken for left over once we are gone.
+        With `stay` the stack outlives this process; without, it counts as left over once this
+        process has ended.
         """
         self.claim()
         missing = [part for name, part in self.parts.items() if not self.supervisor.alive(name)]
@@ -67,6 +65,7 @@ class Stack:
                     self.start(part.name)
                     for name, command in part.then.items():
                         self.run(name, command)
+                    part.done()
             if stay:
                 self.own(None)
         except BaseException:
@@ -83,7 +82,7 @@ class Stack:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """A stack for the time of a block: the one that is up already, or one that is gone after it."""
+        """Have a stack for a block: the one that is up already, or one that is gone after it."""
         try:
             self.up()
             yield
@@ -94,38 +93,41 @@ class Stack:
     def start(
         self, name: str, argv: list[str] | None = None, env: dict[str, str] | None = None
     ) -> None:
-        """Start one part, by another command if need be, and wait until it is ready."""
+        """Start one part, by another command if need be, and wait until it is ready.
+
+        What is left of an earlier one, or that one itself, is stopped: there is never a second.
+        """
         part = self.part(name)
-        self.stop(
-            name
-        )  # what is left of an earlier one, or that one itself: there is never a second
+        self.stop(name)
         part.prepare(self.run)
         self.supervisor.spawn(name, argv or part.argv, self.env() | part.env | (env or {}))
         self.wait(name)
 
     def wait(self, name: str) -> None:
-        """Until it is ready; what died or takes too long is told with the end of its log."""
-        seen = ["nothing"]
+        """Wait until it is ready; report what died or takes too long with the end of its log."""
+        missing = "nothing"
 
         def settled() -> bool:
+            nonlocal missing
             alive = self.supervisor.alive(name)
-            seen[0] = self.part(name).ready() if alive else "it has ended"
-            return not alive or not seen[0]
+            missing = self.part(name).ready() if alive else "it has ended"
+            return not alive or not missing
 
-        in_time = until(settled, self.settings.start_timeout_seconds)
-        if seen[0]:
-            late = "" if in_time else f" within {self.settings.start_timeout_seconds:g} s"
-            raise StackError(
-                f"{name} did not become ready{late}: {seen[0]}{self.supervisor.tail(name)}"
-            )
+        timeout = self.settings.start_timeout_seconds
+        in_time = until(settled, timeout)
+        if missing:
+            late = "" if in_time else f" within {timeout:g} s"
+            log = self.supervisor.tail(name)
+            raise StackError(f"{name} did not become ready{late}: {missing}{log}")
 
     def stop(self, name: str, number: Signals | None = None) -> None:
-        """Stop one process; another signal than its usual one if need be (postgres: SIGQUIT is immediate)."""
-        usual = self.parts[name].stop_signal if name in self.parts else Signals.SIGTERM
+        """Stop one process, by another signal than its usual one if need be."""
+        part = self.parts.get(name)
+        usual = part.stop_signal if part else Signals.SIGTERM
         self.supervisor.stop(name, number or usual, GRACE_SECONDS)
 
     def kill(self, name: str, number: Signals = Signals.SIGKILL) -> None:
-        """What a crash does; also SIGSTOP and SIGCONT."""
+        """Do what a crash does; or send SIGSTOP or SIGCONT."""
         self.supervisor.send(name, number)
 
     def restart(self, name: str) -> None:
@@ -134,22 +136,22 @@ class Stack:
         self.start(name)
 
     def ready(self, name: str) -> str:
-        """Nothing when the part is ready, else why it is not."""
+        """Return nothing when the part is ready, else why it is not."""
         return self.part(name).ready() if self.supervisor.alive(name) else "not running"
 
     def log(self, name: str) -> Path:
-        """Where the output of a part goes."""
+        """Return where the output of a part goes."""
         return self.supervisor.log(name)
 
     def run(self, name: str, argv: list[str]) -> None:
-        """One command to its end, in the stack's environment."""
+        """Run one command to its end, in the stack's environment."""
         self.supervisor.run(name, argv, self.env())
 
-    def pass_through(self, module: list[str], say: Say, told: Say) -> int:
-        """One of the project's own jobs, its output and its progress handed on; its exit code."""
+    def pass_through(self, module: list[str], on_line: OnLine, on_progress: OnLine) -> int:
+        """Run one of the project's own jobs, pass on output and progress, return its exit code."""
         name = f"{module[0]}@{os.getpid()}"  # several may run at once
         return self.supervisor.pass_through(
-            name, [sys.executable, "-m", *module], self.env(), say, told
+            name, [sys.executable, "-m", *module], self.env(), on_line, on_progress
         )
 
     def part(self, name: str) -> Part:
@@ -157,22 +159,21 @@ class Stack:
         return self.parts.get(name) or part_by_name(self.settings, name)
 
     def prepare(self, missing: list[Part]) -> None:
-        """Look whether it can work at all, then make what every part needs."""
+        """Check whether it can work at all, then make what every part needs."""
         check(self.settings, missing)
         make_secrets(self.settings)
-        for pom, places in poms(self.settings).items():
+        for pom, profiles in poms(self.settings).items():
             if not jars_folder(self.settings.jars, pom).exists():
                 with self.step(f"fetch the jars of {pom.relative_to(ROOT)}, this once"):
-                    fetch_jars(self.run, self.settings.jars, pom, places)
-        exports = (
-            f"export {name}={shlex.quote(value)}\n"
-            for name, value in self.settings.environment().items()
-        )
+                    fetch_jars(self.run, self.settings.jars, pom, profiles)
+        exports = []
+        for name, value in self.settings.environment().items():
+            exports.append(f"export {name}={shlex.quote(value)}\n")
         (self.settings.run_dir / "env").write_text("".join(exports))
 
     def claim(self) -> None:
-        """Make the stack ours if nothing of it runs; what a killed run left over is stopped first."""
-        self.settings.run_dir.mkdir(parents=True, exist_ok=True)
+        """Make the stack ours if nothing of it runs; stop what a killed run left over first."""
+        check_settings(self.settings)
         with (self.settings.run_dir / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.refuse_if_used()
@@ -180,17 +181,18 @@ class Stack:
             if state.owner not in (None, self.me):
                 with self.step("stop what a killed run left over"):
                     self.stop_all(list(state.processes))
-            if not any(identity.alive() for identity in self.supervisor.state().processes.values()):
+            processes = self.supervisor.state().processes.values()
+            if not any(identity.alive() for identity in processes):
                 self.own(self.me)
 
     def own(self, owner: Identity | None) -> None:
-        """Write down who will stop the stack."""
-        write_state(
-            self.supervisor.file, self.supervisor.state().model_copy(update={"owner": owner})
-        )
+        """Write down which process will stop the stack."""
+        state = self.supervisor.state()
+        if state.owner != owner:
+            write_state(self.supervisor.file, state.model_copy(update={"owner": owner}))
 
     def refuse_if_used(self) -> None:
-        """A stack that another command has started for itself is that command's."""
+        """Refuse a stack that another command has started for itself."""
         owner = self.supervisor.state().owner
         if owner and owner != self.me and owner.alive():
             raise StackError(
@@ -199,11 +201,9 @@ class Stack:
             )
 
     def stop_all(self, names: list[str]) -> None:
-        """The one-shots and the last started first; nobody owns what is no more."""
-        started = list(self.parts)
-        for name in sorted(
-            names, key=lambda n: started.index(n) if n in started else len(started), reverse=True
-        ):
+        """Stop one-shots first, then what was started last; after that, nothing is owned."""
+        rank = {name: number for number, name in enumerate(self.parts)}
+        for name in sorted(names, key=lambda one: rank.get(one, len(rank)), reverse=True):
             if self.supervisor.identity(name):
                 with self.step(f"stop {name}"):
                     self.stop(name)
@@ -211,6 +211,6 @@ class Stack:
             self.own(None)
 
     def remove_data(self) -> None:
-        """Everything but the jars and the logs; only of a stack that is down."""
+        """Remove everything but the jars and the logs, of a stack that is down."""
         for name in ("data", "delta", "ledger", "secrets"):
             shutil.rmtree(self.settings.run_dir / name, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Starts and stops processes so that none of them is ever forgotten, whenever this one is interrupted."""
+"""Start and stop processes so that none of them is ever forgotten, whenever we are interrupted."""
 
 import os
 import re
@@ -19,9 +19,9 @@ POLL_SECONDS = 0.05
 KILL_SECONDS = 5  # what SIGKILL needs; more means the kernel is stuck
 LOG_LIMIT = 16 * 1024 * 1024  # a log that has grown beyond this is put aside at the next start
 STARTED = "=== started "
-PROGRESS = re.compile(r" *[0-9.]+ s  (.+)")  # how the Spark jobs tell it
+PROGRESS = re.compile(r" *[0-9.]+ s  (.+)")  # how the Spark jobs print it
 
-Say = Callable[[str], object]
+OnLine = Callable[[str], object]
 
 
 class StackError(Exception):
@@ -29,7 +29,7 @@ class StackError(Exception):
 
 
 class Supervisor:
-    """Processes by name: each in its own group, with its own log, and in the state file while it lives."""
+    """Processes by name: each with its own group and log, and in the state file while alive."""
 
     def __init__(self, run_dir: Path, directory: Path) -> None:
         self.file = run_dir / "processes.json"
@@ -39,18 +39,24 @@ class Supervisor:
         hear_interrupts()
 
     def spawn(
-        self, name: str, argv: list[str], env: Mapping[str, str], *, piped: bool = False
+        self,
+        name: str,
+        argv: list[str],
+        env: Mapping[str, str],
+        *,
+        piped: bool = False,
     ) -> None:
-        """Start it and write it down, as one step that a signal cannot part."""
+        """Start it and write it down, as one step that no signal interrupts."""
         self.logs.mkdir(parents=True, exist_ok=True)
         with self.open_log(name, argv) as log, undisturbed():
+            output = subprocess.PIPE if piped else log
             child = subprocess.Popen(
                 argv,
                 cwd=self.directory,
                 env=env,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE if piped else log,
-                stderr=subprocess.PIPE if piped else log,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,
             )
             self.children[name] = child
@@ -69,58 +75,75 @@ class Supervisor:
             raise StackError(f"{name} ended with code {code}{self.tail(name)}")
 
     def pass_through(
-        self, name: str, argv: list[str], env: Mapping[str, str], say: Say, told: Say
+        self,
+        name: str,
+        argv: list[str],
+        env: Mapping[str, str],
+        on_line: OnLine,
+        on_progress: OnLine,
     ) -> int:
-        """Run it to its end and hand on what it prints, and how far it is; 0 and 1 are answers."""
-        said = b""
+        """Run it to its end, pass on its output and its progress, and return 0 or 1, its answer."""
         try:
             self.spawn(name, argv, env, piped=True)
             child = self.children[name]
-            assert child.stdout is not None
-            beside = threading.Thread(
-                target=self.keep, args=(name, child.stderr, told), daemon=True
+            errors = threading.Thread(
+                target=self.keep_errors,
+                args=(name, child.stderr, on_progress),
+                daemon=True,
             )
-            beside.start()
-            with child.stdout:
-                for said in child.stdout:
-                    say(said.decode(errors="replace").rstrip("\n"))
-            beside.join()
+            errors.start()
+            has_answered = self.pass_on(child.stdout, on_line)
+            errors.join()
             code = child.wait()
         finally:
             self.stop(name)
-        if code not in (0, 1) or (
-            code and not said
-        ):  # without an answer, 1 is Python's own word for a crash
-            raise StackError(f"{name.partition('@')[0]} ended with code {code}{self.tail(name)}")
+        # Without an answer, 1 is Python's own code for a crash.
+        crashed = code == 1 and not has_answered
+        if crashed or code not in (0, 1):
+            job = name.partition("@")[0]
+            raise StackError(f"{job} ended with code {code}{self.tail(name)}")
         return code
 
-    def keep(self, name: str, stderr: IO[bytes], told: Say) -> None:
-        """Write what a process says beside its output into its log, and hand on how far it is."""
+    def pass_on(self, stdout: IO[bytes] | None, on_line: OnLine) -> bool:
+        """Hand on every line of the output; say whether there was one."""
+        assert stdout is not None
+        has_answered = False
+        with stdout:
+            for line in stdout:
+                has_answered = True
+                on_line(line.decode(errors="replace").rstrip("\n"))
+        return has_answered
+
+    def keep_errors(self, name: str, stderr: IO[bytes], on_progress: OnLine) -> None:
+        """Write standard error into the log, and hand on the lines that say how far it is."""
         with stderr, self.log(name).open("ab", buffering=0) as log:
             for line in stderr:
                 log.write(line)
-                if how_far := PROGRESS.fullmatch(line.decode(errors="replace").rstrip()):
-                    told(how_far[1])
+                progress = PROGRESS.fullmatch(line.decode(errors="replace").rstrip())
+                if progress:
+                    on_progress(progress[1])
 
     def state(self) -> State:
-        """What the state file says."""
+        """Return what the state file says."""
         return read_state(self.file)
 
     def identity(self, name: str) -> Identity | None:
-        """Which process was last started under this name and not stopped since."""
+        """Return the process that was last started under this name and not stopped since."""
         return self.state().processes.get(name)
 
     def alive(self, name: str) -> bool:
-        """Whether that process still runs."""
+        """Say whether that process still runs."""
         identity = self.identity(name)
         return identity is not None and identity.alive()
 
     def send(self, name: str, number: signal.Signals) -> None:
         """Send a signal to the whole group; after SIGKILL, wait until nothing of it is left."""
         identity = self.identity(name)
-        if identity and identity.group():
+        if identity is None:
+            return
+        if identity.group():
             os.killpg(identity.pid, number)
-        if identity and number == signal.SIGKILL:
+        if number == signal.SIGKILL:
             until(lambda: not identity.group(), KILL_SECONDS)
             self.reap(name)
 
@@ -131,7 +154,10 @@ class Supervisor:
             return
         with undisturbed():
             with suppress(ProcessLookupError):
-                (os.kill if identity.alive() else os.killpg)(identity.pid, number)
+                if identity.alive():
+                    os.kill(identity.pid, number)
+                else:
+                    os.killpg(identity.pid, number)
                 if not until(lambda: not identity.group(), grace):
                     os.killpg(identity.pid, signal.SIGKILL)
             until(lambda: not identity.group(), KILL_SECONDS)
@@ -139,7 +165,7 @@ class Supervisor:
             self.record(name, None)
 
     def record(self, name: str, identity: Identity | None) -> None:
-        """Keep the state file true."""
+        """Write into the state file which process has this name now, or that none has."""
         state = self.state()
         state.processes.pop(name, None)
         if identity:
@@ -147,31 +173,34 @@ class Supervisor:
         write_state(self.file, state)
 
     def reap(self, name: str) -> None:
-        """Take leave of a child that has ended."""
+        """Wait for a child that has ended."""
         child = self.children.pop(name, None)
         if child:
             child.wait()
 
     def log(self, name: str) -> Path:
-        """Where its output goes; what may run several times at once has an @ in its name, and one log."""
+        """Return where its output goes; names with an @ may run several at once, on one log."""
         return self.logs / f"{name.partition('@')[0]}.log"
 
     def open_log(self, name: str, argv: list[str]) -> IO[bytes]:
-        """The log of this name, with a line that says what is started now."""
+        """Open the log of this name, and write a line that says what is started now."""
         file = self.log(name)
         if file.exists() and file.stat().st_size > LOG_LIMIT:
             file.replace(file.with_suffix(".log.old"))
         log = file.open("ab", buffering=0)
-        log.write(
-            f"{STARTED}{datetime.now().astimezone():%Y-%m-%d %H:%M:%S} {Path(argv[0]).name}\n".encode()
-        )
+        now = datetime.now().astimezone()
+        log.write(f"{STARTED}{now:%Y-%m-%d %H:%M:%S} {Path(argv[0]).name}\n".encode())
         return log
 
     def tail(self, name: str, lines: int = 15) -> str:
-        """The end of its log since its last start, made to follow a sentence."""
-        text = self.log(name).read_text(errors="replace").rpartition(STARTED)[2].splitlines()[1:]
-        said = "".join(f"\n  {line}" for line in text[-lines:])
-        return f"; {self.log(name)} ends with:{said}" if said else f"; {self.log(name)} is empty"
+        """Return the end of its log since its last start, worded to follow a sentence."""
+        file = self.log(name)
+        since_start = file.read_text(errors="replace").rpartition(STARTED)[2]
+        text = since_start.splitlines()[1:]
+        if not text:
+            return f"; {file} is empty"
+        end = "".join(f"\n  {line}" for line in text[-lines:])
+        return f"; {file} ends with:{end}"
 
 
 def until(condition: Callable[[], bool], seconds: float) -> bool:

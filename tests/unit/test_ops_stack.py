@@ -1,14 +1,17 @@
 """The stack's pure parts: what it remembers, and the sentences with which it refuses to start."""
 
+import json
 import os
 import socket
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from ops.demo import demo
 from ops.extra import ExtraProcess, extra_processes
 from ops.settings import Settings
+from ops.stack import database
 from ops.stack.broker import override
 from ops.stack.checks import disk_full, java_unfit, port_taken
 from ops.stack.files import is_whole, make_secrets
@@ -188,19 +191,61 @@ def test_no_password_stands_in_the_environment(tmp_path: Path) -> None:
 
 
 def test_addresses_from_outside_count_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The embedded stack never talks to a broker that the shell happens to know; `ATTACH` is for compose."""
+    """The embedded stack uses no broker that the shell happens to know; `ATTACH` is for compose."""
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "kafka:9092")
     assert Settings(attach=False).environment()["KAFKA_BOOTSTRAP_SERVERS"] != "kafka:9092"
     assert Settings(attach=True).environment()["KAFKA_BOOTSTRAP_SERVERS"] == "kafka:9092"
 
 
 def test_reconciliation_is_refused_for_a_store_without_tracking(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything is started, the sentence names the setting; the exit code is that of who could not look."""
-    settings = Settings(_env_file=None, run_dir=tmp_path, dedup_store="watermark")  # type: ignore[call-arg]
+    """Before anything is started, the sentence names the setting; exit code 2: it did not look."""
+    monkeypatch.setattr("ops.demo.check_settings", lambda _: None)  # the store is no extra of ours
+    settings = Settings(_env_file=None, run_dir=tmp_path, dedup_store="another")  # type: ignore[call-arg]
     assert demo(Stack(settings), 1, 1) == 2
-    assert (
-        "DEDUP_STORE=watermark: reconciliation compares the tracking table"
-        in capsys.readouterr().err
+    errors = capsys.readouterr().err
+    assert "DEDUP_STORE=another: reconciliation compares the tracking table" in errors
+
+
+def test_a_revision_that_was_changed_after_it_was_applied_is_named(tmp_path: Path) -> None:
+    """The sentence has its file and both ways out; an unchanged one is not mentioned."""
+    settings = Settings(_env_file=None, run_dir=tmp_path)  # type: ignore[call-arg]
+    assert database.changed_revision(settings) is None
+    settings.data_dir.mkdir()
+    database.remember_revisions(settings)
+    assert database.changed_revision(settings) is None
+    applied = database.applied_file(settings)
+    known = json.loads(applied.read_text())
+    assert "migrations/fulfillment/0001_first.py" in known
+    applied.write_text(json.dumps(known | {"migrations/fulfillment/0001_first.py": "another"}))
+    sentence = database.changed_revision(settings)
+    assert sentence is not None
+    assert "migrations/fulfillment/0001_first.py was changed" in sentence
+    assert "a revision of its own" in sentence
+    assert "pipeline down --data" in sentence
+
+
+def test_a_revision_may_be_worded_otherwise() -> None:
+    """Comments, docstrings and layout make no other table."""
+    first = 'def upgrade() -> None:\n    """Make it."""\n    op.execute("create table t ()")\n'
+    second = (
+        'def upgrade() -> None:\n    # why\n    op.execute(\n        "create table t ()"\n    )\n'
     )
+    other = first.replace("table t", "table u")
+    assert database.digest(first) == database.digest(second)
+    assert database.digest(first) != database.digest(other)
+
+
+def test_topic_group_and_subscriber_are_settings_of_the_whole_stack(tmp_path: Path) -> None:
+    """Whatever INPUT_TOPIC, GROUP_ID and SUBSCRIBER say, every part and every command learns it."""
+    named = {"input_topic": "parcel.events", "group_id": "second", "subscriber": "third"}
+    settings = Settings(_env_file=None, run_dir=tmp_path, **named)  # type: ignore[call-arg,arg-type]
+    environment = settings.environment()
+    assert {name: environment[name.upper()] for name in named} == named
+
+
+def test_a_port_beyond_the_last_is_refused() -> None:
+    """A number that no socket takes is an error in the setting, not a traceback later."""
+    with pytest.raises(ValidationError, match="audit_port"):
+        Settings(audit_port=65_536)

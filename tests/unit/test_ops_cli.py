@@ -1,0 +1,220 @@
+"""`pipeline` as it is typed: help, sentences instead of tracebacks, exit codes, attached tools."""
+
+import subprocess
+import sys
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from ops import cli, tools, topic
+from ops.settings import ROOT
+
+ALL = ["up", "down", "status", "produce", "land", "reconcile", "demo", "forget"]
+STARTING = ["up", "demo", "produce", "land", "reconcile", "forget --older-than 30d"]
+
+
+class Typed(NamedTuple):
+    """What a command printed, and its exit code."""
+
+    code: int
+    output: str
+    errors: str
+
+
+class Refused(NamedTuple):
+    """Settings that cannot work, and how the sentence about them begins."""
+
+    settings: dict[str, str]
+    sentence: str
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run folder of this test's own, and nothing else in the environment that changes a stack."""
+    for name in ("ATTACH", "DEDUP_STORE", "INPUT_TOPIC"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "run"
+    monkeypatch.setenv("RUN_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture
+def type_in(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> "TypeIn":
+    """Run `pipeline` with these words in this process."""
+    return TypeIn(capsys, monkeypatch)
+
+
+class TypeIn:
+    """`pipeline`, typed into a terminal without colours."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.capsys = capsys
+        self.monkeypatch = monkeypatch
+
+    def __call__(self, words: str) -> Typed:
+        """Return what was printed, and the exit code."""
+        self.monkeypatch.setattr(sys, "argv", ["pipeline", *words.split()])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        printed = self.capsys.readouterr()
+        return Typed(int(ended.value.code or 0), printed.out, printed.err)
+
+
+def test_bare_pipeline_shows_help() -> None:
+    """No words at all are no mistake: every command is listed, and there is no traceback."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ops"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (0, 2)
+    assert "Traceback" not in done.stderr
+    shown = done.stdout + done.stderr
+    assert [name for name in (*ALL, "check") if name not in shown] == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_explains_itself(type_in: TypeIn, name: str) -> None:
+    """`--help` works for each, without a stack."""
+    typed = type_in(f"{name} --help")
+    assert typed.code == 0
+    assert f"pipeline {name}" in typed.output.replace("  ", " ")
+
+
+def test_help_imports_no_client_and_no_spark() -> None:
+    """What each command needs is imported when it runs: help is there in a fraction of a second."""
+    code = "import ops.cli, sys; print(*sorted({m.partition('.')[0] for m in sys.modules}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    imported = set(done.stdout.split())
+    assert "typer" in imported
+    heavy = {"confluent_kafka", "pyspark", "psycopg", "sqlalchemy", "lab", "pipeline_check"}
+    assert imported & heavy == set()
+
+
+@pytest.mark.parametrize("words", STARTING)
+@pytest.mark.parametrize(
+    "refused",
+    [
+        Refused(
+            {"RUN_DIR": "/dev/null/run"},
+            "the run folder /dev/null/run cannot be written (Not a directory): set RUN_DIR",
+        ),
+        Refused(
+            {"KAFKA_PORT": "18081", "AUDIT_PORT": "18081"},
+            "KAFKA_PORT (of kafka) and AUDIT_PORT (of audit) are both 18081: give each a port",
+        ),
+        Refused({"DEDUP_STORE": "nosuch"}, "DEDUP_STORE=nosuch: there is no such store, only "),
+    ],
+    ids=["run folder", "ports", "store"],
+)
+def test_settings_that_cannot_work_are_refused_before_anything_starts(
+    type_in: TypeIn, run_dir: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused, words: str
+) -> None:
+    """One sentence with the way out, exit code 2, and no process has been started."""
+    for name, value in refused.settings.items():
+        monkeypatch.setenv(name, value)
+    typed = type_in(words)
+    assert typed.code == 2
+    assert refused.sentence in typed.errors
+    assert "Traceback" not in typed.errors
+    assert not (run_dir / "processes.json").exists()
+    assert not (run_dir / "log").exists()
+
+
+def test_a_stack_with_such_settings_can_still_be_stopped(
+    type_in: TypeIn, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`down` starts nothing, so it minds no setting of what would be started."""
+    monkeypatch.setenv("DEDUP_STORE", "nosuch")
+    typed = type_in("down")
+    assert (typed.code, typed.output) == (0, "the stack is down\n")
+
+
+def test_a_setting_of_the_wrong_type_is_named(
+    type_in: TypeIn, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name as it is set, what was given, and where the settings are explained."""
+    monkeypatch.setenv("KAFKA_PORT", "many")
+    typed = type_in("up")
+    assert typed.code == 2
+    assert "KAFKA_PORT=many: " in typed.errors
+    assert "see .env.example" in typed.errors
+
+
+@pytest.mark.parametrize("words", ["produce --orders 1", "forget --older-than 30d"])
+def test_without_a_broker_the_way_out_is_said(
+    type_in: TypeIn, run_dir: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    """`produce` and `forget` say the same where no stack runs, and nothing in a client's words."""
+    monkeypatch.setattr(topic, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setenv("KAFKA_PORT", "1")
+    typed = type_in(words)
+    assert typed.code == 2
+    assert "no broker answers at 127.0.0.1:1: start the stack (pipeline up)" in typed.errors
+    assert "KafkaError" not in typed.errors
+
+
+@pytest.mark.parametrize("words", ["land", "reconcile"])
+def test_without_a_stack_a_job_is_not_started(type_in: TypeIn, run_dir: Path, words: str) -> None:
+    """Spark would wait for minutes for a broker that is not there."""
+    typed = type_in(words)
+    assert typed.code == 2
+    assert "the stack is not up: start it (pipeline up)" in typed.errors
+
+
+def attach(monkeypatch: pytest.MonkeyPatch, *found: EntryPoint) -> None:
+    """Let these commands be installed, and no others."""
+
+    def entry_points(**chosen: Any) -> EntryPoints:
+        return EntryPoints(found).select(**chosen)
+
+    monkeypatch.setattr(tools, "entry_points", entry_points)
+
+
+def test_a_tool_that_cannot_be_loaded_breaks_nothing_else(
+    type_in: TypeIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Help lists all commands; the broken one says what is wrong with it, exit code 2."""
+    attach(monkeypatch, EntryPoint("broken", "no_such_module:command", tools.GROUP))
+    shown = type_in("--help")
+    assert shown.code == 0
+    assert [name for name in (*ALL, "broken") if name not in shown.output] == []
+    typed = type_in("broken --anything at all")
+    assert typed.code == 2
+    assert "pipeline broken cannot be loaded" in typed.errors
+    assert "no_such_module" in typed.errors
+
+
+def test_a_tool_is_not_loaded_before_it_is_asked_for(
+    type_in: TypeIn, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our own commands work as fast with tools as without, and a tool replaces none of them."""
+    attach(monkeypatch, EntryPoint("down", "no_such_module:command", tools.GROUP))
+    assert type_in("down").code == 0
+
+
+def test_check_says_how_it_is_installed(type_in: TypeIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the auditor is not installed, its command takes every word and says the way."""
+    attach(monkeypatch)
+    typed = type_in("check --live some/folder")
+    assert typed.code == 2
+    assert (
+        "pipeline check is a tool of its own and not installed here: pip install " in typed.errors
+    )
+
+
+def test_check_is_installed_from_where_it_is(tmp_path: Path) -> None:
+    """In a clone of the template from its folder, in a copy from the template's address."""
+    nowhere = '"pipeline-check @ git+<address of the template>#subdirectory=tools/check"'
+    assert tools.how_to_install_check(tmp_path) == nowhere
+    answers = tmp_path / ".copier-answers.yml"
+    answers.write_text("_commit: v0.2.0\n_src_path: gh:somebody/template\nproject: payments\n")
+    address = "https://github.com/somebody/template"
+    known = f'"pipeline-check @ git+{address}#subdirectory=tools/check"'
+    assert tools.how_to_install_check(tmp_path) == known
+    folder = tmp_path / "tools" / "check"
+    folder.mkdir(parents=True)
+    (folder / "pyproject.toml").touch()
+    assert tools.how_to_install_check(tmp_path) == "./tools/check"
