@@ -115,7 +115,7 @@ def run_empty(stack: Stack) -> Iterator[Stack]:
 
 
 def prepare_proxied_broker(settings: Settings, run: Run, proxy: KafkaProxy) -> None:
-    """Add a listener to the broker whose clients are told that the broker is where the proxy is."""
+    """Add a listener to the broker; it tells its clients that the broker is where the proxy is."""
     broker.prepare(settings, run)
     main = f"PLAINTEXT://{HOST}:{settings.kafka_port}"
     controller = f"CONTROLLER://{HOST}:{settings.kafka_controller_port}"

@@ -39,7 +39,7 @@ def cell(step: int, fault: str, orders: int, verdict: str = "") -> dict[str, Any
 
 def document(*cells: dict[str, Any]) -> dict[str, Any]:
     """Return a document of these cells."""
-    return {"machine": "somewhere", "orders": 1000, "strikes": 2, "seed": 1, "cells": list(cells)}
+    return {"machine": "somewhere", "orders": 1000, "times": 2, "seed": 1, "cells": list(cells)}
 
 
 def test_the_same_seed_gives_the_same_faults() -> None:

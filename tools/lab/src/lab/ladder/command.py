@@ -41,7 +41,7 @@ def ladder(  # noqa: PLR0913, PLR0917 - one for each option
     document = {
         "machine": machine,
         "orders": orders,
-        "strikes": times(orders),
+        "times": times(orders),
         "seed": seed,
         "cells": [as_row(cell, orders) for cell in cells],
     }

@@ -1,4 +1,4 @@
-"""A fault plan: one file for each fault, named by point and order; whoever takes it away fails."""
+"""A fault plan: a file for each fault, named by point and order; gone once it has happened."""
 
 import os
 import shutil

@@ -95,7 +95,7 @@ def verdicts(document: Row) -> str:
 def basis(document: Row) -> str:
     """Return what the numbers belong to."""
     orders = f"{document['orders']:,} orders in each cell"
-    faults = f"each fault {document['strikes']} times, seed {document['seed']}"
+    faults = f"each fault {document['times']} times, seed {document['seed']}"
     return f"{orders}, {faults}; {document['machine']}"
 
 

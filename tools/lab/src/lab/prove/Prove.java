@@ -1,4 +1,4 @@
-// Sends numbers to a topic, each partition by a producer of its own, and tells what the client had against it.
+// Sends numbers to a topic, each partition by a producer of its own; prints how many the client gave up.
 // java Prove.java <settings file> <topic> <messages> <partitions>
 
 import java.nio.file.Files;

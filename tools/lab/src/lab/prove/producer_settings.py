@@ -95,7 +95,7 @@ def connect_settings(blocks: Sequence[Block]) -> Mapping[str, Setting]:
 
 
 def control_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the same without idempotence, said aloud, because Java has it by default."""
+    """Return the same with idempotence switched off, because Java has it by default."""
     control = dict(settings)
     control.pop("enable.gapless.guarantee", None)  # refused without idempotence
     control["enable.idempotence"] = "false"

@@ -1,0 +1,55 @@
+"""The throwaway stack, before it is started: it can meet no other stack on the machine."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.environment import (
+    EXTRA_PORT_SETTINGS,
+    PORT_SETTINGS,
+    PORTS,
+    choose_parts,
+    free_ports,
+    own_settings,
+)
+from ops.settings import Settings
+from ops.stack.stack import silently
+
+
+def make_own(tmp_path: Path, **changes: Any) -> tuple[Settings, Settings]:
+    """Return a user's settings and those of a throwaway stack."""
+    usual = Settings(run_dir=tmp_path, attach=True)
+    return usual, own_settings(usual, "bench", free_ports(PORTS), {}, **changes)
+
+
+def test_ports_are_never_given_twice() -> None:
+    """All are held at once, so that the system cannot hand one out again."""
+    assert len(set(free_ports(50))) == 50
+
+
+@pytest.mark.parametrize("name", [*PORT_SETTINGS, *EXTRA_PORT_SETTINGS])
+def test_no_port_is_the_users(tmp_path: Path, name: str) -> None:
+    """Neither a port of the stack nor one of an extra."""
+    usual, own = make_own(tmp_path)
+    if name in EXTRA_PORT_SETTINGS:
+        assert usual.extras[name] != own.extras[name]
+    else:
+        assert getattr(usual, name) != getattr(own, name)
+
+
+def test_the_folder_is_its_own_and_the_jars_are_shared(tmp_path: Path) -> None:
+    """Data of the user's stack is out of reach, and nothing is downloaded a second time."""
+    usual, own = make_own(tmp_path)
+    assert own.run_dir == usual.run_dir / "bench"
+    assert own.jars == usual.jars
+    assert not own.attach
+
+
+def test_only_chosen_parts_are_started(tmp_path: Path) -> None:
+    """Where none is chosen, all of them are."""
+    _, own = make_own(tmp_path, services=2)
+    assert list(choose_parts(own, silently, ["kafka", "postgres"]).parts) == ["postgres", "kafka"]
+    assert {"connect", "audit", "service", "service-2"} <= choose_parts(
+        own, silently, []
+    ).parts.keys()
