@@ -322,8 +322,9 @@ def test_only_what_both_have_forgotten_is_fresh_again(scene: Scene, spoiled: Sta
 def test_two_stores_that_race_for_one_batch_share_it(backends: Backends, client: Any) -> None:
     """Four workers with overlapping batches of 300: one effect each, and nobody waits for ever."""
     seed = 20261122
-    print(f"seed {seed}")  # noqa: T201
-    trial, chance = Trial(backends, leases(client)), random.Random(seed)  # noqa: S311 - not cryptography
+    print(f"seed {seed}")
+    trial = Trial(backends, leases(client))
+    chance = random.Random(seed)  # noqa: S311 - not cryptography
     records = [trial.record(f"m-{n}", n, f"o-{n}") for n in range(400)]
     batches = [chance.sample(records, 300) for _ in range(4)]
     with ThreadPoolExecutor(4) as workers:
