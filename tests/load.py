@@ -1,4 +1,4 @@
-"""Good orders, sent at once, or coming for as long as something else is done."""
+"""Good orders, sent at once or continuously while something else happens."""
 
 import threading
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tests.client import TOPIC, Sent, fresh, send, until
 
 
 def orders(count: int, topic: str = TOPIC) -> list[str]:
-    """Send so many good orders, and return their message ids."""
+    """Send this many good orders, and return their message ids."""
     prefix = fresh("good")
     ids = [f"{prefix}-{n}" for n in range(count)]
     send([Sent(i, i, value(i)) for i in ids], topic)
@@ -18,7 +18,7 @@ def orders(count: int, topic: str = TOPIC) -> list[str]:
 
 @contextmanager
 def load(bursts: int = 100, pause: float = 0) -> Iterator[list[str]]:
-    """Orders that keep coming, in another thread, while the block does its harm; at most so many bursts."""
+    """Send orders from another thread while the block runs; at most this many bursts."""
     sent: list[str] = []
     done = threading.Event()
 

@@ -1,4 +1,4 @@
-"""python -m tests.e2e.crash STEP [N]: the service, killed (-9) when it would begin this step (the Nth time)."""
+"""python -m tests.e2e.crash STEP [N]: a service that kills itself (-9) before the Nth STEP."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from service.settings import Settings
 
 
 def killed_before(step: str, time: int) -> Callable[[Settings, Engine, RecordConsumer], Steps]:
-    """The real wiring, with a kill in the place of one step."""
+    """Wire the real steps, with a kill in place of one of them."""
     begun = count(1)
 
     def killing(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:

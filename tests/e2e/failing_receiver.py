@@ -15,7 +15,7 @@ class FailingReceiver:
         self.failed = 0
 
     def handle(self, request: Request, body: bytes) -> None:
-        """Fail as often as asked, then obey."""
+        """Fail as often as asked, then pass the request on."""
         if self.failed < self.times:
             self.failed += 1
             self.fail(request, body)
@@ -24,7 +24,7 @@ class FailingReceiver:
             request.answer(status, content)
 
     def fail(self, request: Request, body: bytes) -> None:
-        """Answer in the way of the fault."""
+        """Answer as the fault demands."""
         if self.fault == "429":
             request.answer(429, b"{}", Retry_After="1")
         elif self.fault == "redirect":

@@ -1,4 +1,4 @@
-"""Two workers on one group, and one of them killed in the middle of a batch."""
+"""Two workers in one group, and one of them is killed in the middle of a batch."""
 
 import sys
 
@@ -12,7 +12,7 @@ ORDERS = 600  # more than a batch for each of the two
 
 
 def orders() -> dict[str, Sent]:
-    """So many good orders, by message id."""
+    """Return this many good orders, by message id."""
     prefix = fresh("crash")
     return {
         f"{prefix}-{n}": Sent(f"{prefix}-{n}", f"{prefix}-o{n}", value(f"{prefix}-o{n}"))
@@ -22,7 +22,7 @@ def orders() -> dict[str, Sent]:
 
 @pytest.mark.parametrize("step", ["write", "post", "mark", "commit"])
 def test_a_killed_worker_loses_and_doubles_nothing(stack: Stack, step: str) -> None:
-    """Killed before the write, the POST, the mark or the offsets, a worker leaves one of everything."""
+    """A worker killed before the write, POST, mark or offset commit leaves one of everything."""
     stack.start("service-2", [sys.executable, "-m", "tests.e2e.crash", step])
     until(
         lambda: stack.log("service-2").read_text().rpartition("=== started")[2],

@@ -17,7 +17,7 @@ INSERT = b"""
 
 
 def numbers(key: str, count: int) -> list[int]:
-    """The numbers of a key's events, as they stand on the topic."""
+    """Return the numbers of a key's events, in the sequence of the topic."""
     return [
         json.loads(event.value)["n"]
         for event in until_published("fulfillment.events", is_of(key), count)
@@ -25,12 +25,12 @@ def numbers(key: str, count: int) -> list[int]:
 
 
 def is_of(key: str) -> Callable[[Landed], bool]:
-    """Whether an event has this key."""
+    """Return a filter for events with this key."""
     return lambda event: event.key == key
 
 
 def ask(url: str, verb: str, state: str) -> None:
-    """Ask for a state of the connector, and wait until its task is in it (or gone, when stopped)."""
+    """Request a state of the connector; wait until its task has it (or is gone, when stopped)."""
     assert requests.put(f"{url}/{verb}", timeout=10).ok
 
     def states() -> set[str]:
@@ -41,9 +41,9 @@ def ask(url: str, verb: str, state: str) -> None:
 
 
 def test_a_restart_between_interleaved_transactions_misses_nothing(spoiled: Stack) -> None:
-    """Debezium stopped while one transaction is open and another has committed publishes all rows of both.
+    """Debezium, stopped between two interleaved transactions, publishes all rows of both.
 
-    Version 3.6 lost the first rows of the open one when heartbeats were on; three rounds, a quiet database.
+    With heartbeats on, version 3.6 lost the first rows of the transaction that was still open.
     """
     url = f"{spoiled.env()['CONNECT_URL']}/connectors/fulfillment-outbox"
     for _ in range(3):
@@ -61,7 +61,7 @@ def test_a_restart_between_interleaved_transactions_misses_nothing(spoiled: Stac
 
 
 def test_commits_in_the_reverse_sequence_of_ids_skip_nothing(spoiled: Stack) -> None:
-    """A lower seq that commits after a higher one is published too, and each key keeps its sequence."""
+    """A lower seq that commits after a higher one is published, and keys keep their sequence."""
     key = fresh("r")
     with closing(connect(role="app")) as low, closing(connect(role="app")) as high:
         low.execute("begin")

@@ -1,4 +1,4 @@
-"""Hostile records between good ones: the good are fulfilled, each bad one is a dead letter with its bytes."""
+"""Hostile records between good ones: good ones are fulfilled, bad ones become dead letters."""
 
 import json
 from base64 import b64decode
@@ -52,7 +52,7 @@ HOSTILE: dict[str, Sent] = {
 
 
 def test_hostile_records_become_dead_letters_and_block_nobody(stack: Stack) -> None:
-    """Between two good orders each: the good ones have one of everything, the bad ones keep their bytes."""
+    """Good orders around each bad record have one of everything; dead letters keep the bytes."""
     prefix = fresh("good")
     good: list[str] = []
     sent: list[Sent] = []
@@ -75,7 +75,7 @@ def test_hostile_records_become_dead_letters_and_block_nobody(stack: Stack) -> N
 
 
 def assert_kept(name: str, bad: Sent, position: str, event: Landed) -> None:
-    """A dead letter says where the record lies, why it is none, and holds its bytes."""
+    """Assert that a dead letter has the record's position, a reason, and its bytes."""
     letter = json.loads(event.value)
     assert f"{letter['topic']}/{letter['partition']}/{letter['offset']}" == position
     assert letter["kind"] == ("too_large" if len(bad.value or b"") > 65536 else "invalid"), name
@@ -103,7 +103,7 @@ def assert_kept(name: str, bad: Sent, position: str, event: Landed) -> None:
     "odd", ["'; drop table tracking; --", '"quoted"', "50%", "\\x41", "注文", "a b"]
 )
 def test_an_odd_id_passes_every_hop(stack: Stack, odd: str) -> None:
-    """SQL, quotes, escapes, other scripts and spaces in ids reach the topic as they were sent."""
+    """SQL, quotes, escapes, other scripts and spaces in ids reach the topic unchanged."""
     order_id, message_id = f"{odd} {fresh()}", f"{odd} {fresh()}"
     send([Sent(message_id, order_id, value(order_id, customer_id=odd, colour="unknown"))])
     until_handled()
@@ -114,7 +114,7 @@ def test_an_odd_id_passes_every_hop(stack: Stack, odd: str) -> None:
 
 
 def test_a_second_message_for_an_order_is_a_rejection(stack: Stack) -> None:
-    """Of two messages for one order in one batch the lower offset wins; a later one is rejected too."""
+    """Of two messages for one order in a batch, the lower offset wins; later ones are rejected."""
     order_id, first, second, third = fresh("o"), fresh("a"), fresh("b"), fresh("c")
     send([Sent(first, order_id, value(order_id)), Sent(second, order_id, value(order_id))])
     until_handled()
@@ -140,7 +140,7 @@ def test_a_second_message_for_an_order_is_a_rejection(stack: Stack) -> None:
 
 
 def test_a_conflict_is_a_dead_letter_and_changes_nothing(stack: Stack) -> None:
-    """The same message id with another value, in one batch and in a later one, is buried with its bytes."""
+    """The same message id with another value, in the same or a later batch, is a dead letter."""
     order_id, message_id = fresh("o"), fresh("m")
     other, later = value(order_id, customer_id="other"), value(order_id, customer_id="later")
     places = send([Sent(message_id, order_id, value(order_id)), Sent(message_id, order_id, other)])

@@ -1,4 +1,4 @@
-"""Parts that go away under load and come back: nothing lost, nothing doubled, nobody called."""
+"""Parts that fail under load and come back: nothing is lost or doubled, nobody is called."""
 
 import json
 import time
@@ -16,7 +16,7 @@ from tests.load import load, orders
 
 
 def assert_all_published(ids: list[str]) -> None:
-    """Every one of these messages has its event, and every copy of it has the same bytes."""
+    """Assert that every message has its event, and that all copies of it have the same bytes."""
     wanted = set(ids)
 
     def about(event: Any) -> bool:
@@ -31,7 +31,7 @@ def assert_all_published(ids: list[str]) -> None:
 
 
 def test_connect_killed_and_started_again_misses_no_event(stack: Stack) -> None:
-    """Connect killed (-9) under load goes on where its slot stands: every event is on the topic."""
+    """Connect, killed (-9) under load, continues from its slot: every event is on the topic."""
     with load() as ids:
         stack.kill("connect")
         orders(50)
@@ -44,8 +44,8 @@ def test_connect_killed_and_started_again_misses_no_event(stack: Stack) -> None:
     assert_all_published(ids)
 
 
-def test_postgres_stopped_at_once_makes_no_dead_letter(stack: Stack) -> None:
-    """Postgres stopped without a checkpoint under load: batches are retried whole, none is lost or buried."""
+def test_an_outage_of_postgres_makes_no_dead_letter(stack: Stack) -> None:
+    """Postgres stops without a checkpoint under load; no message is lost or a dead letter."""
     [(before,)] = query("select count(*) from dead_letter")
     with load() as sent, away(stack, "postgres", Signals.SIGQUIT):
         while_away = orders(500)
@@ -57,7 +57,7 @@ def test_postgres_stopped_at_once_makes_no_dead_letter(stack: Stack) -> None:
 
 
 def test_an_outage_does_not_cost_the_partitions(stack: Stack) -> None:
-    """With Postgres away the service keeps polling: it stays ready to go on, and no rebalance happens."""
+    """While Postgres is down the service keeps polling, so no rebalance happens."""
     orders(10)
     until_handled()
     changes = stack.log("service").read_text().count('"event": "revoked"')
@@ -78,8 +78,8 @@ def test_an_outage_does_not_cost_the_partitions(stack: Stack) -> None:
     assert stack.log("service").read_text().count('"event": "revoked"') == changes
 
 
-def test_the_audit_receiver_away_for_twenty_seconds_loses_nothing(stack: Stack) -> None:
-    """With the receiver down nothing is skipped: when it is back, every entry is posted, each once."""
+def test_the_audit_receiver_down_for_twenty_seconds_loses_nothing(stack: Stack) -> None:
+    """While the receiver is down nothing is skipped; afterwards each entry exists once."""
     with away(stack, "audit"):
         down = time.monotonic()
         ids = orders(300)
@@ -103,7 +103,7 @@ def test_the_audit_receiver_away_for_twenty_seconds_loses_nothing(stack: Stack) 
 
 @pytest.mark.parametrize("fault", ["503", "429", "lost answer", "garbage", "endless", "redirect"])
 def test_a_receiver_that_fails_and_recovers_has_one_effect(stack: Stack, fault: str) -> None:
-    """Whatever the receiver answers instead of an answer, the same keys are posted until it gives one."""
+    """Whatever the receiver does instead of answering, the same keys are posted until it does."""
     failing = FailingReceiver(stack.env()["AUDIT_URL"], fault, times=3)
     with StubServer(failing.handle) as front:
         stack.start("service", env={"AUDIT_URL": front.url, "AUDIT_TIMEOUT_SECONDS": "2"})
@@ -120,7 +120,7 @@ def test_a_receiver_that_fails_and_recovers_has_one_effect(stack: Stack, fault: 
 
 
 def test_an_entry_that_is_refused_for_good_does_not_block(spoiled: Stack) -> None:
-    """An item that the receiver refuses is stored as audit_error, and the others are audited."""
+    """An entry that the receiver refuses is stored as audit_error; the others are audited."""
     with StubServer(
         FailingReceiver(spoiled.env()["AUDIT_URL"], "refuse one", times=1).handle
     ) as front:
@@ -137,6 +137,6 @@ def test_an_entry_that_is_refused_for_good_does_not_block(spoiled: Stack) -> Non
 
 
 def metric(stack: Stack, name: str) -> float:
-    """The sum of a metric of the service."""
+    """Return the sum of a metric of the service."""
     lines = requests.get(f"{stack.env()['SERVICE_URL']}/metrics", timeout=10).text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith(name))

@@ -1,4 +1,4 @@
-"""The path of one order, told as a list of steps; and what redelivery does with and without tracking."""
+"""The path of one order, step by step; and a redelivery with and without tracking."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ from tests.client import (
 
 
 def of(message_id: str) -> Callable[[Landed], bool]:
-    """Whether an event is about this message."""
+    """Return a filter for events about this message."""
     return lambda event: json.loads(event.value).get("message_id") == message_id
 
 
@@ -72,7 +72,7 @@ def test_one_order_passes_every_hop(stack: Stack) -> None:
 
 
 def test_the_same_message_three_times_is_one(stack: Stack) -> None:
-    """A message that comes three times leaves one of everything: rows, audit entry, event."""
+    """A message that is delivered three times has one row in each table, audit entry and event."""
     order_id, message_id, last = fresh("o"), fresh("m"), fresh("m")
     send([Sent(message_id, order_id, value(order_id))] * 3)
     until_handled()
@@ -86,7 +86,7 @@ def test_the_same_message_three_times_is_one(stack: Stack) -> None:
 
 
 def test_without_tracking_the_same_message_three_times_is_three(spoiled: Stack) -> None:
-    """The control: a service that takes every delivery for a first one publishes three events."""
+    """Control: a service that treats every delivery as the first publishes three events."""
     order_id, message_id = fresh("o"), fresh("m")
     spoiled.stop("service")
     try:
@@ -101,7 +101,7 @@ def test_without_tracking_the_same_message_three_times_is_three(spoiled: Stack) 
 
 
 def test_a_cloudevents_sdk_reads_the_headers(stack: Stack) -> None:
-    """A CloudEvents SDK finds id, type, source and time in the headers, and no header is null."""
+    """A CloudEvents SDK reads id, type, source and time from the headers, and none is null."""
     order_id, message_id = fresh("o"), fresh("m")
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     send([Sent(message_id, order_id, value(order_id), [("traceparent", trace)])])

@@ -1,4 +1,4 @@
-"""The service as a process: how it stops, how it shares, what it tells, and what it never tells."""
+"""The service as a process: how it stops, shares partitions, logs, and keeps secrets."""
 
 import json
 import os
@@ -20,12 +20,12 @@ from tests.load import orders
 
 
 def log_of(stack: Stack, name: str = "service") -> str:
-    """What a process has told since its last start."""
+    """Return what a process has logged since its last start."""
     return stack.log(name).read_text().rpartition("=== started")[2]
 
 
 def test_sigterm_finishes_the_batch_and_leaves_the_group(stack: Stack) -> None:
-    """Under load the service ends well within ten seconds, and the next one need not wait for its session."""
+    """Under load the service stops within ten seconds, and the next one need not wait for it."""
     ids = orders(3_000)
     started = time.monotonic()
     stack.supervisor.send("service", Signals.SIGTERM)
@@ -47,7 +47,7 @@ def test_sigterm_finishes_the_batch_and_leaves_the_group(stack: Stack) -> None:
 
 
 def test_sigterm_in_an_outage_abandons_the_batch(stack: Stack) -> None:
-    """Asked to stop while Postgres is away, the service gives the batch up, and the next one handles it."""
+    """Stopped while Postgres is down, the service abandons the batch; the next one handles it."""
     until_handled()
     with away(stack, "postgres"):
         ids = orders(200)
@@ -60,7 +60,7 @@ def test_sigterm_in_an_outage_abandons_the_batch(stack: Stack) -> None:
 
 
 def test_a_rebalance_in_an_outage_abandons_the_batch(stack: Stack) -> None:
-    """A worker that joins while the other waits for Postgres takes partitions; nothing is half done."""
+    """A worker that joins while another waits for Postgres takes partitions; no batch is torn."""
     until_handled()
     with away(stack, "postgres"):
         ids = orders(300)
@@ -77,7 +77,7 @@ def test_a_rebalance_in_an_outage_abandons_the_batch(stack: Stack) -> None:
 
 
 def until_told(stack: Stack, event: str) -> None:
-    """Until the service has told of such an event once more."""
+    """Wait until the service logs such an event again."""
     before = log_of(stack).count(f'"event": "{event}"')
     until(
         lambda: log_of(stack).count(f'"event": "{event}"'),
@@ -87,8 +87,8 @@ def until_told(stack: Stack, event: str) -> None:
     )
 
 
-def test_offsets_that_are_gone_stop_the_service(spoiled: Stack) -> None:
-    """Records deleted before they were handled stop the service in one sentence: it skips nothing."""
+def test_expired_records_stop_the_service(spoiled: Stack) -> None:
+    """Records deleted before they were handled stop the service with one sentence."""
     topic, group = fresh("gone"), fresh("group")
     admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
     for made in admin.create_topics([NewTopic(topic, 3, 1)]).values():
@@ -113,7 +113,7 @@ def test_offsets_that_are_gone_stop_the_service(spoiled: Stack) -> None:
 
 
 def committed_nothing(topic: str, group: str) -> bool:
-    """Whether the group still stands where it stood."""
+    """Return whether the group has committed nothing since."""
     with reader(group) as consumer:
         return {
             p.offset for p in consumer.committed([TopicPartition(topic, n) for n in range(3)], 10)
@@ -121,7 +121,7 @@ def committed_nothing(topic: str, group: str) -> bool:
 
 
 def test_the_metrics_tell_what_happened(stack: Stack) -> None:
-    """Batches, stages, messages, duplicates, dead letters and lag are there under Prometheus names."""
+    """Batches, stages, messages, duplicates, dead letters and lag have Prometheus metrics."""
     [one] = orders(1)
     send([Sent(one, one, value(one)), Sent("bad", "bad", b"{")])
     until_handled()
@@ -142,8 +142,8 @@ def test_the_metrics_tell_what_happened(stack: Stack) -> None:
     assert requests.get(f"{stack.env()['SERVICE_URL']}/nowhere", timeout=10).status_code == 404
 
 
-def test_a_dead_letter_is_told_with_its_place(stack: Stack) -> None:
-    """A log line is a JSON object with the topic, the partition and the offset of the record."""
+def test_a_dead_letter_is_logged_with_its_position(stack: Stack) -> None:
+    """The log line of a dead letter is JSON with the record's topic, partition and offset."""
     [(partition, offset)] = send([Sent("bad", "bad", b"{")])
     until_handled()
     lines = [json.loads(line) for line in log_of(stack).splitlines() if line.startswith("{")]
@@ -153,8 +153,8 @@ def test_a_dead_letter_is_told_with_its_place(stack: Stack) -> None:
     ]
 
 
-def test_no_secret_is_told(stack: Stack) -> None:
-    """No password stands in a log, in Connect's answers, in a process's command line, or in .run/env."""
+def test_no_secret_leaks(stack: Stack) -> None:
+    """No password is in a log, in Connect's answers, in a command line, or in .run/env."""
     secrets = [
         file.read_text().strip() for file in Path(stack.env()["SECRETS_DIR"]).glob("*_password")
     ]

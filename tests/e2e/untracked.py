@@ -1,4 +1,4 @@
-"""The control: the service as if it had no tracking, so that every delivery publishes an event."""
+"""Control: the service without tracking, so that every delivery publishes an event."""
 
 from collections.abc import Sequence
 from uuid import uuid4
@@ -20,7 +20,7 @@ PUBLISH = text("""
 
 
 def untracked(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
-    """The real steps, but a message that was handled before is published once more."""
+    """Wire the real steps, but publish a message again that was handled before."""
     real = wire(settings, engine, consumer)
 
     def write(items: Sequence[Item]) -> dict[str, Handled]:

@@ -1,1 +1,1 @@
-"""Tests of single parts against the real thing that they talk to."""
+"""Tests of single parts against the real database, broker or server."""

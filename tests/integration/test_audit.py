@@ -1,4 +1,4 @@
-"""The audit receiver over HTTP: the Idempotency-Key draft, item by item, and one effect for each key."""
+"""The audit receiver over HTTP: the Idempotency-Key draft, and one effect for each key."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ URL = "/audit-entries"
 
 
 def body(message_id: str = "m-1", **changes: Any) -> dict[str, Any]:
-    """A good body, with these changes."""
+    """Return a good body, with these changes."""
     good = {
         "message_id": message_id,
         "order_id": "o-1",
@@ -27,19 +27,19 @@ def body(message_id: str = "m-1", **changes: Any) -> dict[str, Any]:
 
 
 def post(stack: Stack, key: str | None, entry: Any, **headers: str) -> requests.Response:
-    """One entry under one key, in quotes."""
+    """Post one entry under one key."""
     found = headers if key is None else {"Idempotency-Key": f'"{key}"'} | headers
     return requests.post(f"{stack.env()['AUDIT_URL']}{URL}", json=entry, headers=found, timeout=10)
 
 
 def post_batch(stack: Stack, *items: tuple[Any, Any]) -> requests.Response:
-    """Many entries, each with its key."""
+    """Post many entries, each with its key."""
     document = {"items": [{"idempotency_key": key, "body": entry} for key, entry in items]}
     return requests.post(f"{stack.env()['AUDIT_URL']}{URL}/batch", json=document, timeout=10)
 
 
 def effects(*keys: str) -> int:
-    """How many entries and events these keys have made, which must be the same number."""
+    """Return how many entries these keys have, which is also how many events they have."""
     entries = query(
         "select 1 from audit_entry where idempotency_key = any(%s)", list(keys), database="audit"
     )
@@ -53,7 +53,7 @@ def effects(*keys: str) -> int:
 
 
 def test_the_stored_answer_is_replayed(spoiled: Stack) -> None:
-    """The same key and body again: the same status, the same bytes, one effect."""
+    """The same key and body again give the same status, the same bytes and one effect."""
     key = str(uuid4())
     first, second = (post(spoiled, key, body()) for _ in range(2))
     assert first.status_code == second.status_code == 201
@@ -63,7 +63,7 @@ def test_the_stored_answer_is_replayed(spoiled: Stack) -> None:
 
 
 def test_the_same_key_with_another_body_is_422(spoiled: Stack) -> None:
-    """A key belongs to the body that it came with first; the stored answer is untouched."""
+    """A key belongs to its first body; another body is refused, and the stored answer stays."""
     key = str(uuid4())
     answer = post(spoiled, key, body()).content
     refused = post(spoiled, key, body(total="47.71"))
@@ -89,7 +89,7 @@ def test_the_same_key_with_another_body_is_422(spoiled: Stack) -> None:
     ],
 )
 def test_a_missing_or_malformed_key_is_400(spoiled: Stack, header: str | None) -> None:
-    """Without one quoted string there is no work at all."""
+    """Without exactly one quoted key, nothing is done."""
     [(before,)] = query("select count(*) from audit_entry", database="audit")
     found = {} if header is None else {"Idempotency-Key": header.encode()}
     answer = requests.post(
@@ -123,8 +123,8 @@ def test_a_broken_field_is_named(spoiled: Stack, changes: dict[str, Any], field:
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b"[" * 100_000, b"null", b"[]"])
-def test_bytes_that_are_no_body_are_400(spoiled: Stack, raw: bytes) -> None:
-    """Broken JSON, bombs and other types are answered as problems, by both addresses."""
+def test_bytes_that_are_not_a_body_are_400(spoiled: Stack, raw: bytes) -> None:
+    """Broken JSON, parser bombs and other types are 400 at both addresses."""
     headers = {"Idempotency-Key": f'"{uuid4()}"'}
     for path in (URL, f"{URL}/batch"):
         answer = requests.post(
@@ -135,7 +135,7 @@ def test_bytes_that_are_no_body_are_400(spoiled: Stack, raw: bytes) -> None:
 
 
 def test_a_body_beyond_the_limit_is_413(spoiled: Stack) -> None:
-    """More than a mebibyte is refused, whether its length is announced or not."""
+    """A body of more than 1 MiB is refused, whether its length is announced or not."""
 
     def unannounced() -> Any:
         for _ in range(32):
@@ -152,7 +152,7 @@ def test_a_body_beyond_the_limit_is_413(spoiled: Stack) -> None:
 
 
 def test_twenty_posts_at_once_have_one_effect(spoiled: Stack) -> None:
-    """Of concurrent posts of one key one makes the entry, and all get the same answer."""
+    """Of concurrent posts of one key, one makes the entry and all get the same answer."""
     key = str(uuid4())
     with ThreadPoolExecutor(20) as pool:
         answers = list(pool.map(lambda _: post(spoiled, key, body()), range(20)))
@@ -161,14 +161,17 @@ def test_twenty_posts_at_once_have_one_effect(spoiled: Stack) -> None:
     assert effects(key) == 1
 
 
-def test_a_key_that_stays_in_work_is_409(spoiled: Stack) -> None:
-    """A request waits up to two seconds for the first one's answer, then is told to come back."""
+def test_a_key_still_in_progress_is_409(spoiled: Stack) -> None:
+    """A second request waits two seconds for the first one's answer, then gets 409."""
     key = str(uuid4())
     with connect("audit", "audit") as first:
         first.execute("begin")
         first.execute(
-            "insert into audit_entry (idempotency_key, audit_entry_id, message_id, order_id, outcome,"
-            " body_sha256, answer) values (%s, gen_random_uuid(), 'm', 'o', 'rejected', '', '{}')",
+            """
+            insert into audit_entry
+                (idempotency_key, audit_entry_id, message_id, order_id, outcome, body_sha256, answer)
+            values (%s, gen_random_uuid(), 'm', 'o', 'rejected', '', '{}')
+            """,
             [key],
         )
         for answer in (
@@ -183,7 +186,7 @@ def test_a_key_that_stays_in_work_is_409(spoiled: Stack) -> None:
 
 
 def test_a_batch_is_answered_item_by_item(spoiled: Stack) -> None:
-    """Good, broken, repeated and contradicting items stand side by side, each with its own answer."""
+    """Good, broken, repeated and contradicting items in one batch each get their own answer."""
     one, two = str(uuid4()), str(uuid4())
     answer = post_batch(
         spoiled,
@@ -203,7 +206,7 @@ def test_a_batch_is_answered_item_by_item(spoiled: Stack) -> None:
 
 
 def test_single_and_batch_know_each_other(spoiled: Stack) -> None:
-    """An entry posted alone and then in a batch, its fields in another sequence, is the same entry."""
+    """An entry posted alone, and then in a batch with its fields in another sequence, is one."""
     key = str(uuid4())
     alone = post(spoiled, key, body())
     [item] = post_batch(spoiled, (key, dict(reversed(body().items())))).json()["items"]
@@ -212,12 +215,12 @@ def test_single_and_batch_know_each_other(spoiled: Stack) -> None:
 
 
 def test_a_batch_that_is_too_long_is_413(spoiled: Stack) -> None:
-    """More than a thousand entries are refused before any is looked at."""
+    """More than a thousand entries are refused before any is checked."""
     assert post_batch(spoiled, *[("k", {})] * 1001).status_code == 413
 
 
 def test_the_event_is_the_answer(spoiled: Stack) -> None:
-    """What the caller was told and what is published are the same document."""
+    """The answer to the caller and the published event are the same document."""
     key, message_id = str(uuid4()), fresh("m")
     answer = post(spoiled, key, body(message_id))
     [(payload,)] = query(

@@ -1,4 +1,4 @@
-"""What every dedup store that lives in Postgres does on a real one, whichever is chosen."""
+"""What every dedup store in Postgres must do, on a real Postgres."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ from tests.unit.compose_file import read_compose
 
 @contextmanager
 def without_table(name: str) -> Iterator[None]:
-    """Take a store's table out of sight for a while."""
+    """Rename a store's table for the duration of a block."""
     table = table_of(name)
     with connect(role="postgres") as admin:
         admin.execute(f"alter table {table} rename to {table}_away".encode())
@@ -35,7 +35,7 @@ def without_table(name: str) -> Iterator[None]:
 def test_a_store_without_its_tables_ends_the_service_in_one_sentence(
     spoiled: Stack, name: str
 ) -> None:
-    """What the database lacks is said at the start, with the way out; no traceback, and no waiting for ever."""
+    """A missing table is reported at the start, with the way out and without a traceback."""
     env = spoiled.env() | {"DEDUP_STORE": name, "SERVICE_PORT": "0", "GROUP_ID": fresh("group")}
     with without_table(name):
         ended = subprocess.run(
@@ -53,7 +53,7 @@ def test_a_store_without_its_tables_ends_the_service_in_one_sentence(
 
 
 def migrate(env: Mapping[str, str], words: Sequence[str]) -> None:
-    """Run the migrations, which must end well."""
+    """Run the migrations, which must succeed."""
     command = [sys.executable, *words]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -61,7 +61,7 @@ def migrate(env: Mapping[str, str], words: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("name", OWN_TABLES)
 def test_the_tables_of_a_store_are_made_once_and_belong_to_owner(spoiled: Stack, name: str) -> None:
-    """Applied twice they are the same, with their rows; the service writes to them and owns nothing."""
+    """A second upgrade keeps tables and rows; the service writes to them and owns nothing."""
     made = "select oid from pg_class where relname = %s and relowner = 'owner'::regrole"
     [before] = query(made, table_of(name), role="postgres")
     migrate(spoiled.env(), ["-m", "migrations", "upgrade"])
@@ -70,7 +70,7 @@ def test_the_tables_of_a_store_are_made_once_and_belong_to_owner(spoiled: Stack,
 
 @pytest.fixture(scope="module")
 def made_by_compose(spoiled_stack: Stack) -> Iterator[str]:
-    """A database of its own that is made as compose.yaml makes it."""
+    """Create a database as compose.yaml does."""
     env = spoiled_stack.env()
     names = {}
     for setting in ("DATABASE_URL", "AUDIT_DATABASE_URL"):
@@ -90,7 +90,7 @@ def made_by_compose(spoiled_stack: Stack) -> Iterator[str]:
 def test_the_containers_make_the_same_tables(
     spoiled: Stack, made_by_compose: str, name: str
 ) -> None:
-    """What compose.yaml runs before the service makes the table of every store that is here."""
+    """What compose.yaml runs before the service creates the tables of every present store."""
     columns = """
         select column_name, data_type, is_nullable, column_default
         from information_schema.columns where table_name = %s order by ordinal_position
@@ -100,8 +100,8 @@ def test_the_containers_make_the_same_tables(
     assert query(columns, table_of(name), database=made_by_compose, role="postgres") == ours
 
 
-def test_a_store_that_is_not_there_is_told_with_those_that_are(spoiled: Stack) -> None:
-    """A misspelt DEDUP_STORE ends the service at the start."""
+def test_an_unknown_store_is_refused_with_the_known_ones(spoiled: Stack) -> None:
+    """A misspelt DEDUP_STORE stops the service at the start, with the names that exist."""
     env = spoiled.env() | {"DEDUP_STORE": "watermarks", "SERVICE_PORT": "0"}
     ended = subprocess.run(
         [sys.executable, "-m", "service"],
@@ -120,7 +120,7 @@ def test_a_store_that_is_not_there_is_told_with_those_that_are(spoiled: Stack) -
 def test_each_subscriber_claims_the_same_message_once(
     engine: Engine, spoiled: Stack, name: str
 ) -> None:
-    """Two subscribers, three deliveries to each: it is fresh once for each of them, and its effect is there once."""
+    """Of three deliveries to each of two subscribers, one is fresh for each of them."""
     message_id, topic = fresh("m"), fresh("topic")
     message = record(message_id, value(fresh("o")), [("sequence", b"7")], topic)
     [wave] = split_conflicts([message])

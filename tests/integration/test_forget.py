@@ -1,4 +1,4 @@
-"""Retention on real Postgres: what is old goes in batches, beside writers that notice nothing of it."""
+"""Retention on real Postgres: old rows are deleted in batches, beside writers."""
 
 import json
 import re
@@ -28,7 +28,7 @@ FORTNIGHT = 14 * 86_400.0
 
 
 class Shelf(NamedTuple):
-    """A store with a subscriber of this test alone."""
+    """A store with a subscriber of its own for one test."""
 
     name: str
     engine: Engine  # the service's own, which waits for no lock
@@ -37,30 +37,31 @@ class Shelf(NamedTuple):
     env: dict[str, str]
 
     def handle(self, ids: list[str], number: int = 1) -> list[bool]:
-        """Whether each message, of an order of its own, was fresh."""
+        """Handle messages, each of its own order; return whether each was fresh."""
         headers: list[tuple[str, bytes | None]] = [("sequence", str(number).encode())]
         [wave] = split_conflicts([record(one, value(one), headers, self.subscriber) for one in ids])
         known = self.store.claim(wave)
         return [known[one].first for one in ids]
 
     def age(self, ids: list[str]) -> None:
-        """Make it twenty days since they were handled."""
-        table, key, clock = (
-            *self.table,
-            re.findall(r"(\w+_at) < :before", load_store(self.name).FORGET)[0],
-        )
-        old = f"update {table} set {clock} = now() - interval '20 days' where subscriber = %s and {key} = any(%s)"
+        """Make these messages look as if they were handled twenty days ago."""
+        table, key = self.table
+        [clock] = re.findall(r"(\w+_at) < :before", load_store(self.name).FORGET)
+        old = f"""
+            update {table} set {clock} = now() - interval '20 days'
+            where subscriber = %s and {key} = any(%s)
+        """
         with connect(role="postgres") as admin:
             admin.execute(old.encode(), [self.subscriber, ids])
 
     @property
     def table(self) -> tuple[str, str]:
-        """Where it keeps what it knows, and by which key."""
+        """Return the table in which the store keeps its rows, and the key."""
         found = re.findall(r"select ctid from (\w+)", load_store(self.name).FORGET)[0]
         return found, "order_id" if self.name in OWN_TABLES else "message_id"
 
     def forget(self, batch: int = 7) -> int:
-        """How many were forgotten of those handled a fortnight ago."""
+        """Forget what was handled a fortnight ago; return how many rows that was."""
         done = forget(self.env, self.name, FORTNIGHT, batch, lambda _: None)
         assert done["batches"] >= done["forgotten"] / batch
         return int(done["forgotten"])
@@ -68,7 +69,7 @@ class Shelf(NamedTuple):
 
 @pytest.fixture(params=RETAINED)
 def shelf(request: pytest.FixtureRequest, spoiled: Stack) -> Iterator[Shelf]:
-    """Each store that keeps something for each message or order."""
+    """Return each store that keeps something for each message or order."""
     subscriber = fresh("subscriber")
     env = spoiled.env() | {"SUBSCRIBER": subscriber}
     engine = connect_to(
@@ -80,13 +81,13 @@ def shelf(request: pytest.FixtureRequest, spoiled: Stack) -> Iterator[Shelf]:
 
 
 def ids(count: int) -> list[str]:
-    """So many message ids, each its order's too."""
+    """Return this many message ids; each is also its order's id."""
     prefix = fresh("m")
     return [f"{prefix}-{n}" for n in range(count)]
 
 
-def test_what_is_old_is_forgotten_and_what_is_young_is_kept(shelf: Shelf) -> None:
-    """Of a hundred messages forty are old: they go, seven at a time; the others are known as before."""
+def test_old_rows_are_deleted_and_young_ones_kept(shelf: Shelf) -> None:
+    """Of a hundred messages, the forty old ones are deleted seven at a time; the others stay."""
     old, young = ids(40), ids(60)
     assert shelf.handle(old + young) == [True] * 100
     shelf.age(old)
@@ -95,8 +96,8 @@ def test_what_is_old_is_forgotten_and_what_is_young_is_kept(shelf: Shelf) -> Non
     assert shelf.handle(young) == [False] * 60
 
 
-def test_limit_what_was_forgotten_and_comes_again_is_handled_again(shelf: Shelf) -> None:
-    """A redelivery later than the retention is fresh; only the derived ids then keep its effect from being doubled."""
+def test_limit_a_forgotten_message_is_handled_again(shelf: Shelf) -> None:
+    """A redelivery after the retention is fresh: only derived ids keep its effect single."""
     old = ids(3)
     shelf.handle(old)
     shelf.age(old)
@@ -108,8 +109,8 @@ def test_limit_what_was_forgotten_and_comes_again_is_handled_again(shelf: Shelf)
     assert set(tables["fulfillment"].values()) == set(tables["outbox"].values()) == {1}
 
 
-def test_a_row_that_somebody_holds_is_left_for_the_next_time(shelf: Shelf) -> None:
-    """It is not waited for, the others go, and it goes when it is free."""
+def test_a_locked_row_is_left_for_the_next_run(shelf: Shelf) -> None:
+    """A locked row is skipped without waiting, and deleted when it is free."""
     old = ids(20)
     shelf.handle(old)
     shelf.age(old)
@@ -123,7 +124,7 @@ def test_a_row_that_somebody_holds_is_left_for_the_next_time(shelf: Shelf) -> No
 def test_control_without_skip_locked_it_waits_for_the_row(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same statement without these words is held up, so the test above can see a wait."""
+    """Without `skip locked` the same statement waits, so the test above can see a wait."""
     old = ids(5)
     shelf.handle(old)
     shelf.age(old)
@@ -142,8 +143,8 @@ def test_control_without_skip_locked_it_waits_for_the_row(
     engine.dispose()
 
 
-def test_writers_are_not_held_up(shelf: Shelf) -> None:
-    """Messages are handled all the time while thousands are forgotten, and none waits 200 ms for a lock."""
+def test_no_writer_waits(shelf: Shelf) -> None:
+    """While thousands of rows are deleted, no writer waits 200 ms for a lock."""
     old = ids(4000)
     for first in range(0, 4000, 1000):
         shelf.handle(old[first : first + 1000])
@@ -163,13 +164,13 @@ def test_writers_are_not_held_up(shelf: Shelf) -> None:
 
 
 def run(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    """`pipeline forget`, as it is typed."""
+    """Run `pipeline forget`."""
     command = [sys.executable, "-m", "ops", "forget", *words]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_an_age_that_a_redelivery_may_have_is_refused(shelf: Shelf) -> None:
-    """Less than the topic's retention and the longest replay is told with both numbers, and nothing goes."""
+def test_an_age_below_the_longest_redelivery_is_refused(shelf: Shelf) -> None:
+    """An age below retention plus longest replay is refused with both numbers."""
     old, env = ids(2), shelf.env | {"ATTACH": "true", "DEDUP_STORE": shelf.name}
     shelf.handle(old)
     shelf.age(old)
@@ -186,7 +187,7 @@ def test_an_age_that_a_redelivery_may_have_is_refused(shelf: Shelf) -> None:
 
 
 def test_a_store_that_forgets_nothing_says_so(spoiled: Stack) -> None:
-    """A store without rows for messages, one that is not there, and a database that is away: one sentence, exit 2."""
+    """A store without rows, an unknown store and a database that is down: one sentence, exit 2."""
     env = spoiled.env() | {"ATTACH": "true"}
     away = env | {"DATABASE_URL": "postgresql://app@127.0.0.1:1/fulfillment"}
     unknown = run(env, "--older-than", "14d", "--store", "nothing")

@@ -1,4 +1,4 @@
-"""Migrations there and back again, and what each role may not do."""
+"""Migrations up and down, and what each role may not do."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ Env = dict[str, str]
 
 @pytest.fixture
 def copies(spoiled: Stack) -> Iterator[Env]:
-    """The environment of two databases of their own on the same server, and no trace of them afterwards."""
+    """Return the environment of two more databases on the same server; remove them afterwards."""
     env = dict(spoiled.env())
     for setting in ("DATABASE_URL", "AUDIT_DATABASE_URL"):
         name = fresh("copy").replace("-", "_")
@@ -29,20 +29,20 @@ def copies(spoiled: Stack) -> Iterator[Env]:
 
 
 def names(env: Env) -> list[str]:
-    """The two databases."""
+    """Return the names of the two databases."""
     return [
         make_url(env[setting]).database or "" for setting in ("DATABASE_URL", "AUDIT_DATABASE_URL")
     ]
 
 
 def migrate(env: Env, *words: str) -> subprocess.CompletedProcess[str]:
-    """One run of the migrations."""
+    """Run the migrations once."""
     command = [sys.executable, "-m", "migrations", *words]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
 def schema(env: Env) -> str:
-    """Everything that pg_dump and the publications tell of the two databases."""
+    """Return what pg_dump and the publications say of the two databases."""
     told = ""
     for name in names(env):
         url = make_url(env["ADMIN_DATABASE_URL"]).set(database=name).render_as_string()
@@ -59,11 +59,14 @@ def schema(env: Env) -> str:
 
 
 def test_upgrade_downgrade_upgrade_gives_the_same_schema(copies: Env) -> None:
-    """There, back and there again: the same dump, the same publications, and nothing left in between."""
+    """Up, down and up again gives the same dump and publications, and nothing is left between."""
     assert migrate(copies, "upgrade", "--without-slots").returncode == 0
     first = schema(copies)
     assert migrate(copies, "downgrade").returncode == 0
-    tables = "select tablename from pg_tables where schemaname = 'public' and tablename <> 'alembic_version'"
+    tables = """
+        select tablename from pg_tables
+        where schemaname = 'public' and tablename <> 'alembic_version'
+    """
     assert [query(tables, database=name, role="postgres") for name in names(copies)] == [[], []]
     assert migrate(copies, "upgrade", "--without-slots").returncode == 0
     assert schema(copies) == first
@@ -71,7 +74,7 @@ def test_upgrade_downgrade_upgrade_gives_the_same_schema(copies: Env) -> None:
 
 
 def test_an_upgrade_changes_nothing_the_second_time(spoiled: Stack) -> None:
-    """Roles, databases, tables and slots are made once; a second upgrade finds them."""
+    """A second upgrade finds roles, databases, tables and slots, and changes nothing."""
     slots = "select slot_name, restart_lsn is not null, active from pg_replication_slots order by 1"
     before = query(slots)
     done = migrate(dict(spoiled.env()), "upgrade")
@@ -82,7 +85,7 @@ def test_an_upgrade_changes_nothing_the_second_time(spoiled: Stack) -> None:
 
 
 def test_a_slot_in_use_is_not_dropped(spoiled: Stack) -> None:
-    """A downgrade under a running connector refuses in one sentence, and takes nothing away."""
+    """A downgrade under a running connector is refused in one sentence, and removes nothing."""
     done = migrate(dict(spoiled.env()), "downgrade")
     assert done.returncode == 1
     assert done.stderr.startswith("slot fulfillment_outbox is in use")
@@ -90,7 +93,7 @@ def test_a_slot_in_use_is_not_dropped(spoiled: Stack) -> None:
 
 
 def test_a_copy_does_not_touch_the_slot_of_the_original(copies: Env) -> None:
-    """Slots are the server's: a second database may not take the name, and its downgrade drops nothing."""
+    """Slots belong to the server: a second database cannot take a name, nor drop its slot."""
     done = migrate(copies, "upgrade")
     assert "belongs to database fulfillment" in done.stderr
     assert migrate(copies, "downgrade").returncode == 0
@@ -148,14 +151,14 @@ def test_a_role_may_not_enter_the_other_database(spoiled: Stack, role: str, data
 
 
 def test_the_cdc_role_cannot_copy_the_server(spoiled: Stack) -> None:
-    """Without a replication line in pg_hba, physical replication is refused to a REPLICATION role."""
+    """Without a replication line in pg_hba, a REPLICATION role cannot copy the server."""
     url = make_url(spoiled.env()["DATABASE_URL"])
     with pytest.raises(psycopg.OperationalError, match="entry for replication"):
         psycopg.connect(f"host={url.host} port={url.port} user=cdc replication=true")
 
 
 def test_a_wrong_password_is_refused(spoiled: Stack) -> None:
-    """Passwords are really asked for: under trust a broken secret would go unnoticed."""
+    """Passwords are checked: under `trust` a broken secret would go unnoticed."""
     url = make_url(spoiled.env()["DATABASE_URL"]).set(password="wrong")
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         psycopg.connect(url.render_as_string(hide_password=False))

@@ -1,4 +1,4 @@
-"""A database, topics and a lake that version 0.1 filled go on under this version, in place."""
+"""A database, topics and a lake that version 0.1 filled are upgraded in place."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def run_scenario(tree: Path, run_dir: Path, ports: int) -> dict[str, Any]:
 
 
 def tracked_by_version_0_1() -> int:
-    """Return how many messages the frozen tracking table holds for the service."""
+    """Return how many messages the frozen tracking table has for the service."""
     lines = (FROZEN / "fulfillment.sql").read_text().splitlines()
     rows = [line for line in lines if line.startswith("INSERT INTO public.tracking VALUES")]
     return sum("'fulfillment'" in row for row in rows)
@@ -43,7 +43,7 @@ def tracked_by_version_0_1() -> int:
 def test_what_version_0_1_wrote_goes_on_and_reconciles(
     tmp_path: Path, left_out: str | None
 ) -> None:
-    """Nothing is lost or doubled of what either version handled, with the aggregator and without."""
+    """Nothing that either version handled is lost or doubled, with and without the aggregator."""
     tree = ROOT
     if left_out:
         tree = tmp_path / "copy"

@@ -1,4 +1,4 @@
-"""Waves, halving, and what a dead letter keeps."""
+"""Waves, bisection, and what a dead letter keeps."""
 
 from base64 import b64decode
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from tests.builders import record, value
 
 
 def ids(wave: Sequence[object]) -> list[str]:
-    """The message ids of a wave."""
+    """Return the message ids of a wave."""
     return [item.message_id for item in wave if isinstance(item, Message)]
 
 
@@ -26,20 +26,20 @@ def test_repeats_in_a_batch_are_folded() -> None:
 
 
 def test_another_value_goes_into_the_next_wave() -> None:
-    """The same id with other values is judged one value at a time, each after the one before is stored."""
+    """Other values of one id are judged one at a time, each after the one before is stored."""
     found = split_conflicts([record("m-1", value(x=n)) for n in (1, 2, 1, 3)])
     assert [ids(wave) for wave in found] == [["m-1"], ["m-1"], ["m-1"]]
 
 
 def test_a_bad_record_does_not_stop_a_good_one() -> None:
-    """Dead letters and messages stand side by side in the first wave, in the sequence of their offsets."""
+    """Dead letters and messages are in the first wave, in the sequence of their offsets."""
     [wave] = split_conflicts([record("m-1"), record("m-2", b"{"), record("m-3")])
     assert [isinstance(item, DeadLetter) for item in wave] == [False, True, False]
 
 
 @given(st.sets(st.integers(0, 40)), st.integers(1, 41))
-def test_halving_finds_every_bad_part_and_no_good_one(bad: set[int], size: int) -> None:
-    """However the bad parts lie, each ends alone, and every good one is through once, in sequence."""
+def test_bisection_finds_every_bad_part_and_no_good_one(bad: set[int], size: int) -> None:
+    """Wherever bad parts are, each ends alone, and every good one passes once, in sequence."""
     through: list[int] = []
 
     def step(parts: Sequence[int]) -> dict[str, bool]:
@@ -54,7 +54,7 @@ def test_halving_finds_every_bad_part_and_no_good_one(bad: set[int], size: int) 
 
 
 def test_a_dead_letter_keeps_the_bytes() -> None:
-    """Key, value and headers come back byte for byte from the payload."""
+    """Key, value and headers can be read back from the payload byte for byte."""
     letter = DeadLetter(
         record("m-1", b"\x00\xff", [("h", b"\x01"), ("h", None)]), "invalid", "value: …"
     )
@@ -65,7 +65,7 @@ def test_a_dead_letter_keeps_the_bytes() -> None:
 
 
 def test_a_large_dead_letter_is_cut_and_measured() -> None:
-    """Of a megabyte the first 64 KiB are kept, with the whole length and hash, and of headers 16 KiB."""
+    """64 KiB of a large value and 16 KiB of headers are kept, with the full length and hash."""
     big = bytes(range(256)) * 4096
     headers = [(f"h{n}", b"x" * 1000) for n in range(100)]
     kept = payload(DeadLetter(record("m-1", big, headers), "too_large", "…"))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The files of connect/ agree with the contract and the migrations, and say so when they do not."""
+"""The files of connect/ agree with the contract and the migrations."""
 
 import json
 import re
@@ -21,22 +21,22 @@ CONNECTORS = connector_files()
 
 
 @pytest.mark.parametrize("file", sorted(CONNECT.glob("*.json")), ids=lambda file: file.name)
-def test_no_key_is_there_twice(file: Path) -> None:
-    """Each JSON file is read strictly: of two values for one key nobody knows which was meant."""
+def test_no_key_is_given_twice(file: Path) -> None:
+    """Each JSON file is read strictly: no key is in it twice."""
     assert read_json(file)
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 1}', '{"b": {"c": {"a": 1, "a": 2}}}'])
-def test_control_a_key_that_is_there_twice_is_named(tmp_path: Path, text: str) -> None:
-    """The sentence says which file and which key, at whatever depth."""
+def test_control_a_key_given_twice_is_named(tmp_path: Path, text: str) -> None:
+    """The error names the file and the key, at any depth."""
     file = tmp_path / "topics.json"
     file.write_text(text)
     with pytest.raises(SettingsError, match=r"/topics\.json: a is there twice$"):
         read_json(file)
 
 
-def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
-    """The sentence says which file, and where it ends to be JSON."""
+def test_a_file_that_is_not_json_is_named(tmp_path: Path) -> None:
+    """The error names the file, and where it stops being JSON."""
     file = tmp_path / "topics.json"
     file.write_text('{"a": ')
     with pytest.raises(SettingsError, match=r"/topics\.json is no JSON: .* line 1"):
@@ -52,7 +52,7 @@ def test_everything_published_has_its_topic() -> None:
 def test_control_a_published_topic_that_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without one of them no topic is made: what the connector sends there would be stuck."""
+    """If one is missing, no topic is created: its events would be stuck in the connector."""
     kept = read_json(TOPICS)
     del kept[EVENTS[0].topic]
     file = tmp_path / "topics.json"
@@ -63,7 +63,7 @@ def test_control_a_published_topic_that_is_missing_is_named(
 
 
 def test_every_aggregate_type_of_an_outbox_has_its_topic() -> None:
-    """What the first revisions let into an outbox is routed to a topic that is there."""
+    """What the first revisions allow in an outbox is routed to a topic that exists."""
     types = set()
     for file in (ROOT / "migrations").glob("*/*.py"):
         for given in re.findall(r'create_outbox\(\s*"([^"]+)"', file.read_text()):
@@ -80,13 +80,13 @@ def test_the_input_topic_has_the_name_of_its_setting() -> None:
 
 
 def test_an_input_topic_that_is_another_topic_is_refused() -> None:
-    """Two topics of one name would be merged into one."""
+    """Two topics of one name are refused, because they would become one."""
     with pytest.raises(SettingsError, match=r"topic audit\.events of INPUT_TOPIC is .* already"):
         all_topics("audit.events")
 
 
 def test_the_topics_of_extras_are_made_too() -> None:
-    """What a manifest names is there beside the core's; a name that is taken is refused."""
+    """Topics of manifests are created beside the core's; a name that is taken is refused."""
     for of_extra in manifests("topics").values():
         assert of_extra.items() <= all_topics().items()
     with pytest.raises(SettingsError, match=r"topic order\.events of extras/mine is in .* already"):
@@ -95,7 +95,7 @@ def test_the_topics_of_extras_are_made_too() -> None:
 
 @pytest.mark.parametrize("file", CONNECTORS, ids=lambda file: file.stem)
 def test_a_connector_reads_what_the_migrations_make(file: Path) -> None:
-    """Its database, slot and publication are those that are made, and its heartbeat has a topic."""
+    """Its database, slot and publication are the migrations', and its heartbeat has a topic."""
     config = read_json(file)
     database = config["database.dbname"]
     assert database in {DATABASE, AUDIT_DATABASE}
@@ -107,14 +107,14 @@ def test_a_connector_reads_what_the_migrations_make(file: Path) -> None:
 
 
 def test_no_two_connectors_share_a_slot_or_a_prefix() -> None:
-    """Two readers of one slot would take turns, and each would miss what the other has read."""
+    """Two connectors on one slot would each miss what the other has read."""
     for key in ("slot.name", "topic.prefix", "database.dbname"):
         values = [read_json(file)[key] for file in CONNECTORS]
         assert len(set(values)) == len(values) == 2
 
 
 def write_connector(folder: Path, **changed: str) -> Path:
-    """Return a third connector's file, which differs from the first in this."""
+    """Return a third connector's file, which differs from the first in these keys."""
     config: dict[str, Any] = read_json(CONNECTORS[0])
     file = folder / "payments-outbox.json"
     file.write_text(json.dumps(config | {"database.dbname": changed["database"]}))
@@ -136,15 +136,15 @@ def test_a_connector_gets_the_database_that_its_file_names(tmp_path: Path) -> No
 
 
 def test_a_connector_of_an_unknown_database_is_refused(tmp_path: Path) -> None:
-    """It does not silently get the first database."""
+    """A connector of an unknown database is refused; it does not get the first database."""
     file = write_connector(tmp_path, database="payments")
     sentence = f"payments-outbox: database.dbname is 'payments', which is not {DATABASE} or"
     with pytest.raises(SettingsError, match=sentence):
         read_connector(Settings(), file)
 
 
-def test_of_a_java_trace_the_last_cause_is_told() -> None:
-    """It says what to fix; what is above it says only who noticed."""
+def test_of_a_java_trace_the_last_cause_is_reported() -> None:
+    """The last cause says what to fix; those above it only say who noticed."""
     trace = "org.X: failed\n\tat Y\nCaused by: java.Z: no such slot\n\tat W\n"
     assert last_cause(trace) == "java.Z: no such slot"
     assert last_cause("") == "no trace"

@@ -13,7 +13,7 @@ TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_derived_id_is_the_uuid5(source: str) -> None:
-    """The id that is written out by hand is the standard's uuid5 for every source."""
+    """A derived id is the standard's uuid5 for every source."""
     assert derive("event", source) == str(uuid5(NAMESPACE, f"event/{source}"))
 
 

@@ -18,7 +18,7 @@ LINES = GOOD["lines"]
 
 
 def line(**changes: Any) -> list[dict[str, Any]]:
-    """One line, with these changes."""
+    """Return one line, with these changes."""
     return [LINES[0] | changes]
 
 
@@ -30,7 +30,7 @@ def test_a_good_order_is_understood() -> None:
 
 
 def test_an_unknown_field_is_ignored() -> None:
-    """A sender may add fields: they are left out, and the order is good."""
+    """Fields that the contract does not know are left out, and the order is good."""
     assert parse_order(value(colour="red", nested={"a": [None, 1.5]})) == order()
 
 
@@ -72,7 +72,7 @@ def test_a_total_is_exact_where_a_float_is_not() -> None:
     ],
 )
 def test_a_broken_field_is_named(changes: dict[str, Any], reason: str) -> None:
-    """Whatever breaks the contract is refused, and the reason begins with the field's full name."""
+    """What breaks the contract is refused, and the reason begins with the field's full name."""
     with pytest.raises(InvalidOrderError) as refused:
         parse_order(value(**changes))
     assert str(refused.value).startswith(reason)
@@ -96,20 +96,20 @@ def test_a_broken_field_is_named(changes: dict[str, Any], reason: str) -> None:
         b'"' + value()[1:],
     ],
 )
-def test_bytes_that_are_no_order_are_refused(raw: bytes) -> None:
-    """Broken JSON, JSON's dark corners and parser bombs are refused with a reason that names the value."""
+def test_bytes_that_are_not_an_order_are_refused(raw: bytes) -> None:
+    """Broken JSON, edge cases and parser bombs are refused with a reason that names the value."""
     with pytest.raises(InvalidOrderError, match=r"^value: "):
         parse_order(raw)
 
 
 def test_a_tombstone_is_refused() -> None:
-    """A record without a value is no order, and says so."""
+    """A record without a value is refused as a tombstone."""
     with pytest.raises(InvalidOrderError, match="tombstone"):
         understand(record(of=None))
 
 
 def test_a_value_beyond_the_limit_is_too_large() -> None:
-    """One byte more than 64 KiB is too large, whatever it holds; 64 KiB is not."""
+    """A value of 64 KiB passes; one more byte is too large, whatever it holds."""
     padding = 64 * 1024 - len(value(pad=""))
     understand(record(of=value(pad="x" * padding)))
     with pytest.raises(TooLargeError):
@@ -117,21 +117,21 @@ def test_a_value_beyond_the_limit_is_too_large() -> None:
 
 
 @pytest.mark.parametrize("message_id", [None, "", "x" * 65, "a\r\nb", b"\xff"])
-def test_a_message_id_that_is_none_is_refused(message_id: str | bytes | None) -> None:
+def test_a_bad_message_id_is_refused(message_id: str | bytes | None) -> None:
     """A message needs one message id of 1 to 64 printable characters in its header."""
     with pytest.raises(InvalidOrderError, match=r"^headers\.message_id: "):
         understand(record(message_id))
 
 
 def test_two_message_ids_are_refused() -> None:
-    """A record with two message ids has none."""
+    """A record with two message ids is refused."""
     with pytest.raises(InvalidOrderError, match="given 2 times"):
         understand(record(headers=[("message_id", b"m-2")]))
 
 
 @pytest.mark.parametrize("traces", [[b"\xff"], [b""], [None], [b"a", b"b"], [b"00-zz"]])
 def test_a_broken_trace_harms_no_order(traces: list[bytes | None]) -> None:
-    """A traceparent that is no text, is empty or is given twice is ignored, and the order is good."""
+    """A traceparent that is empty, not text, or given twice is ignored; the order is good."""
     message = understand(record(headers=[("traceparent", trace) for trace in traces]))
     assert traceparent(message.traceparent, derive("event", "m-1")) == traceparent(
         None, derive("event", "m-1")
@@ -139,8 +139,8 @@ def test_a_broken_trace_harms_no_order(traces: list[bytes | None]) -> None:
 
 
 @pytest.mark.parametrize("odd", ["'; drop table tracking; --", "ünï", "注文", "a b", "x" * 64])
-def test_an_odd_id_is_an_id(odd: str) -> None:
-    """SQL, accents, other scripts and spaces are characters like others."""
+def test_an_odd_id_is_allowed(odd: str) -> None:
+    """SQL, accents, other scripts and spaces are allowed in an id."""
     assert understand(record(odd, value(odd))).order["order_id"] == odd
 
 
@@ -165,7 +165,7 @@ PIECES = [
 def test_the_short_way_accepts_nothing_that_the_long_way_refuses(
     inserted: list[tuple[bytes, int]],
 ) -> None:
-    """Whatever is put into a good order, both parsers say the same of it."""
+    """For whatever is put into a good order, both parsers agree."""
     raw = value()
     for piece, place in inserted:
         raw = raw[:place] + piece + raw[place:]
@@ -182,7 +182,7 @@ def test_the_short_way_accepts_nothing_that_the_long_way_refuses(
 
 @pytest.mark.parametrize("key", ["order_id", "customer_id", "placed_at", "lines"])
 def test_a_key_given_twice_is_refused(key: str) -> None:
-    """Of two values for one field nobody can say which was meant, even when they are the same."""
+    """A key given twice is refused, even with the same value."""
     again = json.dumps({key: order()[key]}).encode()[1:-1]
     with pytest.raises(InvalidOrderError, match="twice"):
         parse_order(value()[:-1] + b", " + again + b"}")

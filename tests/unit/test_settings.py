@@ -1,4 +1,4 @@
-"""The service's own sums: it does not start with settings under which it would lose its partitions."""
+"""The service refuses settings with which it would lose its partitions."""
 
 import pytest
 from pydantic import ValidationError
@@ -6,8 +6,8 @@ from pydantic import ValidationError
 from service.settings import Settings
 
 
-def test_the_defaults_hold() -> None:
-    """As they come, the settings leave a batch twice the time that its steps may take."""
+def test_the_defaults_add_up() -> None:
+    """The default settings give a batch twice the time that its steps may take."""
     settings = Settings()
     assert settings.max_poll_interval_ms >= 2000 * settings.worst_batch_seconds
 
@@ -20,8 +20,8 @@ def test_the_defaults_hold() -> None:
         {"audit_timeout_seconds": 30.0},
     ],
 )
-def test_sums_that_do_not_hold_refuse_the_start(changed: dict[str, float]) -> None:
-    """The sentence names each setting with its number, the sum, and the way out."""
+def test_settings_that_do_not_add_up_are_refused(changed: dict[str, float]) -> None:
+    """The refusal names each setting with its number, the sum, and the way out."""
     with pytest.raises(
         ValidationError, match=r"MAX_POLL_INTERVAL_MS=.* DATABASE_TIMEOUT_SECONDS=.*Raise the first"
     ) as no:
@@ -29,6 +29,6 @@ def test_sums_that_do_not_hold_refuse_the_start(changed: dict[str, float]) -> No
     assert all(f"{name.upper()}={value:g}" in str(no.value) for name, value in changed.items())
 
 
-def test_the_least_that_holds_is_taken() -> None:
-    """The bound is where the sum is, not somewhere near it."""
+def test_the_smallest_value_that_adds_up_is_accepted() -> None:
+    """The smallest value that satisfies the sum is accepted."""
     assert Settings(max_poll_interval_ms=200_100).worst_batch_seconds == pytest.approx(100.05)
