@@ -13,6 +13,8 @@ from typing import Any
 
 import psycopg
 from confluent_kafka import libversion
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 from sqlalchemy import make_url
 
 from lab.kafka_proxy import KafkaProxy
@@ -26,6 +28,7 @@ from ops.stack.supervisor import StackError
 PORT_SETTINGS = [name for name in Settings.model_fields if name.endswith("_port")]
 EXTRA_PORT_SETTINGS = [process.port for process in extra_processes().values()]
 PORTS = len(PORT_SETTINGS) + len(EXTRA_PORT_SETTINGS)
+TOPIC_SECONDS = 30
 DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 TABLES = {
     "DATABASE_URL": "tracking, fulfillment, dead_letter, outbox",
@@ -144,6 +147,14 @@ def empty_tables(env: dict[str, str]) -> None:
         with connect_as_admin(env, setting) as admin:
             admin.execute(f"truncate {tables}".encode())
             admin.execute("checkpoint")
+
+
+def make_topic(servers: str, topic: str, partitions: int) -> None:
+    """Make an empty topic and wait until the broker has it."""
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    wanted = NewTopic(topic, partitions, replication_factor=1)
+    done = admin.create_topics([wanted], operation_timeout=TOPIC_SECONDS)
+    done[topic].result(TOPIC_SECONDS)
 
 
 def describe_machine(env: dict[str, str]) -> str:

@@ -7,6 +7,8 @@ from confluent_kafka import Producer
 
 from service.record import Record
 
+Headers = list[tuple[str, bytes | None]]
+
 FIRST = 2_000_000  # the first order's number: every id has the same number of digits
 BATCH = 500  # the service's own
 HALF_FULL = 50_000  # records: half of what the client's queue can hold
@@ -14,20 +16,35 @@ HALF_FULL = 50_000  # records: half of what the client's queue can hold
 
 def make_value(number: int) -> bytes:
     """Return the value of one order."""
-    lines = [{"sku": f"tea-{n}", "quantity": 2, "unit_price": "12.10"} for n in range(3)]
     order = {
         "order_id": f"o-{number}",
         "customer_id": "c-7",
         "placed_at": "2026-11-21T10:00:00Z",
-        "lines": lines,
+        "lines": [
+            {"sku": "tea-0", "quantity": 2, "unit_price": "12.10"},
+            {"sku": "tea-1", "quantity": 2, "unit_price": "12.10"},
+            {"sku": "tea-2", "quantity": 2, "unit_price": "12.10"},
+        ],
     }
     return json.dumps(order).encode()
 
 
+def make_headers(number: int) -> Headers:
+    """Return the headers of one order."""
+    message_id = f"m-{number}"
+    return [("message_id", message_id.encode())]
+
+
 def make_record(number: int) -> Record:
     """Return one order as the consumer gives it."""
-    headers: list[tuple[str, bytes | None]] = [("message_id", f"m-{number}".encode())]
-    return Record("bench", 0, number, b"", make_value(number), headers)
+    return Record(
+        topic="bench",
+        partition=0,
+        offset=number,
+        key=b"",
+        value=make_value(number),
+        headers=make_headers(number),
+    )
 
 
 def make_batches(orders: int) -> Iterator[list[Record]]:
@@ -44,8 +61,12 @@ def send(
 ) -> None:
     """Send these orders and wait until each is acknowledged."""
     for number in numbers:
-        headers: list[tuple[str, str | bytes | None]] = [("message_id", f"m-{number}".encode())]
-        producer.produce(topic, value(number), f"o-{number}", headers=headers)
+        producer.produce(
+            topic,
+            key=f"o-{number}",
+            value=value(number),
+            headers=list(make_headers(number)),
+        )
         is_half_full = len(producer) >= HALF_FULL
         producer.poll(0.1 if is_half_full else 0)
     left = producer.flush(60)

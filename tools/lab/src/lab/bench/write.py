@@ -6,12 +6,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
-
 from lab.bench import naive
 from lab.bench.numbers import Number, compare
-from lab.environment import connect_as_admin, empty_tables
+from lab.environment import connect_as_admin, empty_tables, make_topic
 from lab.reference_orders import BATCH, FIRST, make_batches, send
 from ops.produce import connect
 from ops.stack.database import tool
@@ -48,8 +45,7 @@ def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
     """Return the rates of the three arms, and the ratio of ours to the other two."""
     env = stack.env() | {"INPUT_TOPIC": TOPIC}
     servers = env["KAFKA_BOOTSTRAP_SERVERS"]
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(TOPIC, 3, 1)])[TOPIC].result(30)
+    make_topic(servers, TOPIC, partitions=3)
     send(connect(servers), TOPIC, range(FIRST, FIRST + orders))
     script = prepare_pgbench(env, orders)
     arms = {

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
+from lab.environment import make_topic
 from ops.produce import connect
 from service.consumer import received
 from service.record import Record
@@ -124,13 +124,14 @@ def wait(event: threading.Event, problem: str) -> None:
 @contextmanager
 def topic_with(bootstrap_servers: str, record: Record) -> Iterator[None]:
     """Keep a topic with this record alone for the time of a block."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     topic = record.topic
-    admin.create_topics([NewTopic(topic, 1, 1)], operation_timeout=SECONDS)[topic].result()
+    make_topic(bootstrap_servers, topic, partitions=1)
     try:
         producer = connect(bootstrap_servers)
         producer.produce(topic, record.value, record.key, headers=list(record.headers))
         assert producer.flush(SECONDS) == 0, "the broker did not take the record"
         yield
     finally:
-        admin.delete_topics([topic], operation_timeout=SECONDS)[topic].result()
+        admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
+        deleted = admin.delete_topics([topic], operation_timeout=SECONDS)
+        deleted[topic].result()

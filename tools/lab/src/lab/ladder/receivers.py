@@ -19,9 +19,10 @@ def store_every_request(database: psycopg.Connection[Any]) -> Receiver:
 
     def receive(_path: str, body: bytes) -> tuple[int, bytes]:
         entries = read_entries(body)
-        database.execute(INSERT, [[entry["body"]["message_id"] for entry in entries]])
+        database.execute(INSERT, [ids_of(entries)])
         answers = [accepted(entry["idempotency_key"]) for entry in entries]
-        return 200, json.dumps({"items": answers}).encode()
+        document = json.dumps({"items": answers})
+        return 200, document.encode()
 
     return receive
 
@@ -34,9 +35,14 @@ def accepted(idempotency_key: str | None) -> dict[str, Any]:
 def read_entries(body: bytes) -> list[dict[str, Any]]:
     """Return the entries of one request, which may be a single one without a key."""
     document = json.loads(body)
-    single = {"idempotency_key": None, "body": document}
-    entries: list[dict[str, Any]] = document.get("items") or [single]
-    return entries
+    if "items" in document:
+        return list(document["items"])
+    return [{"idempotency_key": None, "body": document}]
+
+
+def ids_of(entries: list[dict[str, Any]]) -> list[str]:
+    """Return the message id of each entry."""
+    return [entry["body"]["message_id"] for entry in entries]
 
 
 def lose_answers(receiver: Receiver, plan: FaultPlan) -> Callable[[Request, bytes], None]:
@@ -44,7 +50,7 @@ def lose_answers(receiver: Receiver, plan: FaultPlan) -> Callable[[Request, byte
 
     def handle(request: Request, body: bytes) -> None:
         status, content = receiver(request.path, body)
-        message_ids = [entry["body"]["message_id"] for entry in read_entries(body)]
+        message_ids = ids_of(read_entries(body))
         if plan.take("answer", message_ids):
             request.close_connection = True
         else:

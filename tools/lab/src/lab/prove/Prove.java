@@ -1,4 +1,5 @@
-// Sends numbers to a topic, each partition by a producer of its own; prints how many the client gave up.
+// Sends numbers to a topic, each partition by a producer of its own.
+// Prints how many of them the client gave up, or why it refused the settings.
 // java Prove.java <settings file> <topic> <messages> <partitions>
 
 import java.nio.file.Files;
@@ -18,11 +19,14 @@ public class Prove {
         try (var file = Files.newBufferedReader(Path.of(args[0]))) {
             settings.load(file);
         }
-        int messages = Integer.parseInt(args[2]), partitions = Integer.parseInt(args[3]);
+        String topic = args[1];
+        int messages = Integer.parseInt(args[2]);
+        int partitions = Integer.parseInt(args[3]);
         List<KafkaProducer<String, String>> producers = new ArrayList<>();
         try {
             for (int n = 0; n < partitions; n++) {
-                producers.add(new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer()));
+                var text = new StringSerializer();
+                producers.add(new KafkaProducer<>(settings, text, text));
             }
         } catch (KafkaException refusal) {
             System.out.println("refused " + refusal.getMessage());
@@ -30,8 +34,10 @@ public class Prove {
         }
         var failed = new AtomicInteger();
         for (int n = 0; n < messages; n++) {
-            var record = new ProducerRecord<String, String>(args[1], n % partitions, null, String.format("%010d", n));
-            producers.get(n % partitions).send(record, (place, failure) -> {
+            int partition = n % partitions;
+            String number = String.format("%010d", n);
+            var record = new ProducerRecord<String, String>(topic, partition, null, number);
+            producers.get(partition).send(record, (metadata, failure) -> {
                 if (failure != null) failed.incrementAndGet();
             });
         }

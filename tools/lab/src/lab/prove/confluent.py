@@ -5,7 +5,8 @@ from itertools import islice
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from lab.prove.job import PARTITIONS, SHORT_BACKOFF, Job, make_topic
+from lab.environment import make_topic
+from lab.prove.job import PARTITIONS, SHORT_BACKOFF, Job
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError
 
@@ -15,7 +16,7 @@ IN_FLIGHT = 5
 
 def send(stack: Stack, job: Job) -> int:
     """Send the numbers, and return how many of them the client gave up."""
-    make_topic(stack, job.topic)
+    make_topic(stack.env()["KAFKA_BOOTSTRAP_SERVERS"], job.topic, PARTITIONS)
     producers = [make_producer(job) for _ in range(PARTITIONS)]
     lanes = [iter(range(partition, job.messages, PARTITIONS)) for partition in range(PARTITIONS)]
     failed: list[bool] = []

@@ -15,6 +15,10 @@ FETCH = 1
 VERSION = 10  # brokers before 4.0 give topics with compression.type=zstd to no older version
 MOST_BYTES = 4 * 1024 * 1024  # a larger batch comes whole all the same
 CLIENT = b"prove"
+NO_REPLICA = -1
+WAIT_MS = 500
+READ_UNCOMMITTED = 0
+NO_SESSION = (0, -1)  # session id and epoch
 # The answer: length, correlation id, throttle time, error, session id; then one topic, by its name.
 SESSION_ERROR_AT = 12
 TOPIC_AT = 18
@@ -51,13 +55,19 @@ def fetch_all(span: PartitionSpan, broker: socket.socket) -> Iterator[Batch]:
 
 def make_request(span: PartitionSpan, offset: int) -> bytes:
     """Return a Fetch request for this partition from this offset on, outside any session."""
-    topic = span.topic.encode()
-    head = struct.pack(f">hhih{len(CLIENT)}s", FETCH, VERSION, 0, len(CLIENT), CLIENT)
-    body = struct.pack(">iiiibii", -1, 500, 1, MOST_BYTES, 0, 0, -1)
-    body += struct.pack(f">ih{len(topic)}s", 1, len(topic), topic)
-    body += struct.pack(">iiiqqii", 1, span.partition, -1, offset, -1, MOST_BYTES, 0)
-    request = head + body
+    head = struct.pack(">hhi", FETCH, VERSION, 0) + pack_text(CLIENT)
+    limits = struct.pack(">iiiib", NO_REPLICA, WAIT_MS, 1, MOST_BYTES, READ_UNCOMMITTED)
+    session = struct.pack(">ii", *NO_SESSION)
+    topics = struct.pack(">i", 1) + pack_text(span.topic.encode())
+    partitions = struct.pack(">iiiqqi", 1, span.partition, -1, offset, -1, MOST_BYTES)
+    forgotten_topics = struct.pack(">i", 0)
+    request = head + limits + session + topics + partitions + forgotten_topics
     return struct.pack(">i", len(request)) + request
+
+
+def pack_text(text: bytes) -> bytes:
+    """Return a string as Kafka writes it, with its length in front."""
+    return struct.pack(">h", len(text)) + text
 
 
 def read_answer(span: PartitionSpan, frame: bytes) -> bytes:

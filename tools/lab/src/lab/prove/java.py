@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from lab.prove.job import PARTITIONS, SHORT_BACKOFF, Job, make_topic
+from lab.environment import make_topic
+from lab.prove.job import PARTITIONS, SHORT_BACKOFF, Job
 from ops.stack.broker import java
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError
@@ -14,7 +15,7 @@ RECORD_BYTES = 18  # ten digits without a key
 
 def send(stack: Stack, job: Job) -> int:
     """Send the numbers, and return how many of them the client gave up."""
-    make_topic(stack, job.topic)
+    make_topic(stack.env()["KAFKA_BOOTSTRAP_SERVERS"], job.topic, PARTITIONS)
     settings = {
         **job.settings,
         **SHORT_BACKOFF,
@@ -23,10 +24,17 @@ def send(stack: Stack, job: Job) -> int:
         "bootstrap.servers": job.bootstrap,
     }
     file = stack.settings.run_dir / "producer.properties"
-    file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    arguments = [str(file), job.topic, str(job.messages), str(PARTITIONS)]
-    options = stack.settings.kafka_java_options
-    command = java(stack.settings, options, str(PROGRAM), *arguments)
+    lines = [f"{key}={value}\n" for key, value in settings.items()]
+    file.write_text("".join(lines))
+    command = java(
+        stack.settings,
+        stack.settings.kafka_java_options,
+        str(PROGRAM),
+        str(file),
+        job.topic,
+        str(job.messages),
+        str(PARTITIONS),
+    )
     printed = [""]
     stack.supervisor.pass_through("java", command, stack.env(), printed.append, lambda _: None)
     word, _, rest = printed[-1].partition(" ")

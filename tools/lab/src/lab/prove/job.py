@@ -3,11 +3,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
-
-from ops.stack.stack import Stack
-
 PARTITIONS = 4  # each with a producer of its own: while one is cut off, the others go on
 LANES = 12  # numbers that are the same modulo this share a partition, of 3 or of 4 partitions
 
@@ -28,10 +23,3 @@ class Job(NamedTuple):
     topic: str
     messages: int
     together: int
-
-
-def make_topic(stack: Stack, topic: str) -> None:
-    """Make an empty topic."""
-    servers = stack.env()["KAFKA_BOOTSTRAP_SERVERS"]
-    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
