@@ -42,6 +42,9 @@ GOALS = {
 }
 
 
+Summary = tuple[float, float, float]  # in the order of UNITS
+
+
 class Counters(NamedTuple):
     """What has been counted so far, or what one batch has added to it."""
 
@@ -58,11 +61,18 @@ def measure(stack: Stack, _orders: int, _rounds: int) -> list[Number]:
     numbers = []
     for way, goals in GOALS.items():
         for value, unit, goal in zip(costs[way], UNITS, goals, strict=True):
-            numbers.append(Number("cost", f"{way}: {unit}", value, "", f"<= {goal}"))
+            number = Number(
+                arm="cost",
+                what=f"{way}: {unit}",
+                value=value,
+                unit="",
+                goal=f"<= {goal}",
+            )
+            numbers.append(number)
     return numbers
 
 
-def count(env: dict[str, str]) -> dict[str, tuple[float, float, float]]:
+def count(env: dict[str, str]) -> dict[str, Summary]:
     """Handle batches by turns without the audit mark, and with it and then again; no HTTP."""
     empty_tables(env)  # so these must be databases that nobody needs
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 30)
@@ -113,7 +123,7 @@ def subtract(after: Counters, before: Counters) -> Counters:
     )
 
 
-def summarize(costs: Sequence[Counters]) -> tuple[float, float, float]:
+def summarize(costs: Sequence[Counters]) -> Summary:
     """Return most statements, usual commits, and bytes an order without full-page images.
 
     The usual commits are a median, because others (autovacuum) commit in between.

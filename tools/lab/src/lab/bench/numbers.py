@@ -46,14 +46,28 @@ def compare(
         for arm, run in arms.items():
             with step(f"{name}: {arm}, round {n} of {rounds}"):
                 rates[arm].append(run())
-    numbers = []
-    for arm, values in rates.items():
-        numbers.append(Number(name, arm, median(values), "orders/s", rounds=values))
+    numbers = [
+        Number(name, arm, median(values), "orders/s", rounds=values)
+        for arm, values in rates.items()
+    ]
     first = next(iter(rates))
     for arm, goal in goals.items():
-        ratios = [ours / other for ours, other in zip(rates[first], rates[arm], strict=True)]
-        numbers.append(Number(name, f"{first} / {arm}", median(ratios), "times", goal, ratios))
+        ratios = divide(rates[first], rates[arm])
+        number = Number(
+            arm=name,
+            what=f"{first} / {arm}",
+            value=median(ratios),
+            unit="times",
+            goal=goal,
+            rounds=ratios,
+        )
+        numbers.append(number)
     return numbers
+
+
+def divide(ours: Sequence[float], others: Sequence[float]) -> list[float]:
+    """Return the ratio of each round."""
+    return [one / other for one, other in zip(ours, others, strict=True)]
 
 
 def lines(numbers: Sequence[Number]) -> list[str]:
@@ -65,7 +79,9 @@ def line(number: Number) -> str:
     """Return one number for people."""
     spread = ""
     if number.rounds:
-        spread = f"{short(min(number.rounds))} to {short(max(number.rounds))}"
+        smallest = short(min(number.rounds))
+        largest = short(max(number.rounds))
+        spread = f"{smallest} to {largest}"
     columns = [
         f"{number.arm:<8}",
         f"{number.what:<46}",

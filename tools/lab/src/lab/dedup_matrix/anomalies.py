@@ -94,8 +94,16 @@ def more_partitions(trial: Trial) -> None:
 
 def two_producers(trial: Trial) -> None:
     """Let two producers, each with its own numbers and orders, send to one partition."""
-    trial.handle([trial.record("a-10", 10, "o-a"), trial.record("b-1", 1, "o-b")])
-    trial.handle([trial.record("a-11", 11, "o-a"), trial.record("b-2", 2, "o-b")])
+    first_batch = [
+        trial.record("a-10", 10, "o-a"),
+        trial.record("b-1", 1, "o-b"),
+    ]
+    second_batch = [
+        trial.record("a-11", 11, "o-a"),
+        trial.record("b-2", 2, "o-b"),
+    ]
+    trial.handle(first_batch)
+    trial.handle(second_batch)
 
 
 def store_lost(trial: Trial) -> None:
@@ -129,26 +137,66 @@ def two_subscribers(trial: Trial) -> None:
         trial.handle(records, subscriber="-other")
 
 
-ANOMALIES: dict[str, Anomaly] = {
-    "repeated": Anomaly("the same message three times in a row", repeated),
-    "repeated_in_a_batch": Anomaly(
-        "the same message three times in one batch", repeated_in_a_batch
+ANOMALIES = {
+    "repeated": Anomaly(
+        title="the same message three times in a row",
+        happen=repeated,
     ),
-    "two_workers": Anomaly("two workers at the same moment", two_workers),
-    "rebalance": Anomaly("redelivery after a forced rebalance", rebalance, takes_time=True),
+    "repeated_in_a_batch": Anomaly(
+        title="the same message three times in one batch",
+        happen=repeated_in_a_batch,
+    ),
+    "two_workers": Anomaly(
+        title="two workers at the same moment",
+        happen=two_workers,
+    ),
+    "rebalance": Anomaly(
+        title="redelivery after a forced rebalance",
+        happen=rebalance,
+        takes_time=True,
+    ),
     "crash_after_effect": Anomaly(
-        "crash after the effect, before the dedup write", crash_after_effect
+        title="crash after the effect, before the dedup write",
+        happen=crash_after_effect,
     ),
     "crash_before_effect": Anomaly(
-        "crash after the dedup write, before the effect", crash_before_effect
+        title="crash after the dedup write, before the effect",
+        happen=crash_before_effect,
     ),
-    "slow_worker": Anomaly("a lease expires while its worker works on", slow_worker),
-    "disorder": Anomaly("a lower number after a higher one, in one partition", disorder),
-    "older_after_newer": Anomaly("an older event of an order after a newer one", older_after_newer),
-    "more_partitions": Anomaly("partitions are added", more_partitions),
-    "two_producers": Anomaly("two producers in one partition", two_producers),
-    "store_lost": Anomaly("the store is lost", store_lost),
-    "retention": Anomaly("delivered again after the retention", retention),
-    "another_value": Anomaly("the same id with another value", another_value),
-    "two_subscribers": Anomaly("the same message for two subscribers", two_subscribers),
+    "slow_worker": Anomaly(
+        title="a lease expires while its worker works on",
+        happen=slow_worker,
+    ),
+    "disorder": Anomaly(
+        title="a lower number after a higher one, in one partition",
+        happen=disorder,
+    ),
+    "older_after_newer": Anomaly(
+        title="an older event of an order after a newer one",
+        happen=older_after_newer,
+    ),
+    "more_partitions": Anomaly(
+        title="partitions are added",
+        happen=more_partitions,
+    ),
+    "two_producers": Anomaly(
+        title="two producers in one partition",
+        happen=two_producers,
+    ),
+    "store_lost": Anomaly(
+        title="the store is lost",
+        happen=store_lost,
+    ),
+    "retention": Anomaly(
+        title="delivered again after the retention",
+        happen=retention,
+    ),
+    "another_value": Anomaly(
+        title="the same id with another value",
+        happen=another_value,
+    ),
+    "two_subscribers": Anomaly(
+        title="the same message for two subscribers",
+        happen=two_subscribers,
+    ),
 }

@@ -94,7 +94,12 @@ def produce(proxy: KafkaProxy, orders: Sequence[Sample], *, idempotent: bool) ->
         }
     )
     for order in orders:
-        producer.produce(TOPIC, order.value, order.order_id, headers=[*order.headers()])
+        producer.produce(
+            TOPIC,
+            key=order.order_id,
+            value=order.value,
+            headers=list(order.headers()),
+        )
         if producer.flush(60):
             raise StackError(
                 f"{order.message_id}: not acknowledged within 60 s, see the broker's log"

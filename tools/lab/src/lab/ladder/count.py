@@ -18,7 +18,11 @@ class Hop(NamedTuple):
     lost: int
 
 
-def count_hops(env: Mapping[str, str], step: int, message_ids: Sequence[str]) -> dict[str, Hop]:
+def count_hops(
+    env: Mapping[str, str],
+    step: int,
+    message_ids: Sequence[str],
+) -> dict[str, Hop]:
     """Count at every place where an order leaves its mark."""
     servers = env["KAFKA_BOOTSTRAP_SERVERS"]
     fulfillments = "fulfillment" if step >= OUTBOX else "ladder.fulfillment"
@@ -40,9 +44,10 @@ def compare(wanted: Sequence[str], found: Iterable[str]) -> Hop:
     counted = Counter(found)
     strangers = sorted(counted.keys() - set(wanted))
     assert not strangers, f"nobody sent these: {strangers[:5]}"
-    doubled = sum(counted.values()) - len(counted)
-    lost = len(set(wanted)) - len(counted)
-    return Hop(doubled, lost)
+    return Hop(
+        doubled=counted.total() - len(counted),
+        lost=len(set(wanted)) - len(counted),
+    )
 
 
 def read_ids(env: Mapping[str, str], database: str, table: str) -> list[str]:

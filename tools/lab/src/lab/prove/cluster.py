@@ -64,9 +64,14 @@ def is_compacted(bootstrap: str, topic: str) -> bool:
 
 def judge(topic: str, seen: list[Seen], *, gaps_allowed: bool) -> tuple[int, str]:
     """Return the exit code and the verdict: every batch needs a producer id and no gap before."""
-    batches = sum(one.writer.batches for one in seen)
-    without_id = sum(one.writer.batches for one in seen if one.identity == NOBODY)
-    gaps = [f"partition {one.partition} {gap}" for one in seen for gap in one.writer.gaps]
+    batches = 0
+    without_id = 0
+    gaps = []
+    for partition, identity, writer in seen:
+        batches += writer.batches
+        if identity == NOBODY:
+            without_id += writer.batches
+        gaps += [f"partition {partition} {gap}" for gap in writer.gaps]
     if not batches:
         return 2, f"nothing to look at: {topic} is empty"
     if without_id:

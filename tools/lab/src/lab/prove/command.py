@@ -70,19 +70,30 @@ def prove(
     client = CLIENTS[name]
     chosen = files or client.files
     settings = read_settings(name, chosen) if chosen else {}
+    topic, control_topic = client.topics
     with proxied_stack(Settings(), step, "prove", client.parts) as (stack, proxy):
-        arms = []
-        for own, topic in zip((settings, control_settings(settings)), client.topics, strict=True):
-            job = Job(f"{HOST}:{proxy.port}", own, topic, messages, messages // needed)
-            arms.append(run(stack, proxy, client.send, job, lost_acks))
-    code, verdict = judge(arms[0], arms[1], lost_acks)
-    document = {
-        "client": name,
-        "verdict": verdict,
-        "settings": arms[0].document(),
-        "control": arms[1].document(),
-    }
-    print(json.dumps(document) if as_json else "\n".join([*lines(arms), f"verdict: {verdict}"]))
+        job = Job(
+            bootstrap=f"{HOST}:{proxy.port}",
+            settings=settings,
+            topic=topic,
+            messages=messages,
+            together=messages // needed,
+        )
+        control_job = job._replace(settings=control_settings(settings), topic=control_topic)
+        arm = run(stack, proxy, client.send, job, lost_acks)
+        control = run(stack, proxy, client.send, control_job, lost_acks)
+    code, verdict = judge(arm, control, lost_acks)
+    if as_json:
+        document = {
+            "client": name,
+            "verdict": verdict,
+            "settings": arm.document(),
+            "control": control.document(),
+        }
+        print(json.dumps(document))
+    else:
+        print("\n".join(lines([arm, control])))
+        print(f"verdict: {verdict}")
     return code
 
 
