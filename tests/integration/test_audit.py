@@ -169,7 +169,8 @@ def test_a_key_still_in_progress_is_409(spoiled: Stack) -> None:
         first.execute(
             """
             insert into audit_entry
-                (idempotency_key, audit_entry_id, message_id, order_id, outcome, body_sha256, answer)
+                (idempotency_key, audit_entry_id, message_id,
+                 order_id, outcome, body_sha256, answer)
             values (%s, gen_random_uuid(), 'm', 'o', 'rejected', '', '{}')
             """,
             [key],
