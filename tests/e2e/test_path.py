@@ -45,7 +45,7 @@ def test_one_order_passes_every_hop(stack: Stack) -> None:
     )
     assert len(xmins) == 1
 
-    # The audit receiver was told once, and the mark says so.
+    # The audit receiver has one entry, and tracking is marked.
     [(audited_at, error)] = query(
         "select audited_at, audit_error from tracking where message_id = %s", message_id
     )
@@ -81,7 +81,7 @@ def test_the_same_message_three_times_is_one(stack: Stack) -> None:
     exactly_one([message_id, last])
     until_published(
         "fulfillment.events", of(last), 1
-    )  # whatever was written before it is published by now
+    )  # what was written before it is published by now
     assert len(until_published("fulfillment.events", of(message_id), 1)) == 1
 
 

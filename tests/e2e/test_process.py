@@ -51,7 +51,7 @@ def test_sigterm_in_an_outage_abandons_the_batch(stack: Stack) -> None:
     until_handled()
     with away(stack, "postgres"):
         ids = orders(200)
-        until_told(stack, "outage")
+        until_logged(stack, "outage")
         stack.stop("service")
         assert '"event": "abandoned"' in log_of(stack)
     stack.start("service")
@@ -64,11 +64,11 @@ def test_a_rebalance_in_an_outage_abandons_the_batch(stack: Stack) -> None:
     until_handled()
     with away(stack, "postgres"):
         ids = orders(300)
-        until_told(stack, "outage")
+        until_logged(stack, "outage")
         stack.supervisor.spawn(
             "service-2", stack.part("service-2").argv, stack.env() | stack.part("service-2").env
         )
-        until_told(stack, "abandoned")
+        until_logged(stack, "abandoned")
     until_handled()
     stack.stop("service-2")
     ids += orders(60)  # on every partition: those that come back must not come back paused
@@ -76,7 +76,7 @@ def test_a_rebalance_in_an_outage_abandons_the_batch(stack: Stack) -> None:
     exactly_one(ids)
 
 
-def until_told(stack: Stack, event: str) -> None:
+def until_logged(stack: Stack, event: str) -> None:
     """Wait until the service logs such an event again."""
     before = log_of(stack).count(f'"event": "{event}"')
     until(
@@ -125,9 +125,11 @@ def test_the_metrics_tell_what_happened(stack: Stack) -> None:
     [one] = orders(1)
     send([Sent(one, one, value(one)), Sent("bad", "bad", b"{")])
     until_handled()
-    told = requests.get(f"{stack.env()['SERVICE_URL']}/metrics", timeout=10).text
+    exposed = requests.get(f"{stack.env()['SERVICE_URL']}/metrics", timeout=10).text
     names = {
-        line.split("{")[0].split(" ")[0] for line in told.splitlines() if not line.startswith("#")
+        line.split("{")[0].split(" ")[0]
+        for line in exposed.splitlines()
+        if not line.startswith("#")
     }
     assert {
         "batch_records_count",
@@ -138,7 +140,7 @@ def test_the_metrics_tell_what_happened(stack: Stack) -> None:
         "lag_records",
     } <= names
     for outcome in ("fulfilled", "rejected", "duplicate", "audited", "audit_refused"):
-        assert f'messages_total{{outcome="{outcome}"}}' in told
+        assert f'messages_total{{outcome="{outcome}"}}' in exposed
     assert requests.get(f"{stack.env()['SERVICE_URL']}/nowhere", timeout=10).status_code == 404
 
 
@@ -159,20 +161,20 @@ def test_no_secret_leaks(stack: Stack) -> None:
         file.read_text().strip() for file in Path(stack.env()["SECRETS_DIR"]).glob("*_password")
     ]
     assert len(secrets) == 6
-    told = "".join(
+    exposed = "".join(
         file.read_text(errors="replace") for file in (stack.settings.run_dir / "log").iterdir()
     )
-    told += (stack.settings.run_dir / "env").read_text()
-    told += subprocess.run(
+    exposed += (stack.settings.run_dir / "env").read_text()
+    exposed += subprocess.run(
         ["ps", "axww", "-o", "args"], capture_output=True, text=True, check=True
     ).stdout
     url = stack.env()["CONNECT_URL"]
     for path in ("config", "status", "tasks", "tasks/0/config", ""):
-        told += requests.get(
+        exposed += requests.get(
             f"{url}/connectors/fulfillment-outbox/{path}".rstrip("/"), timeout=10
         ).text
-    assert "cdc_password" in told  # the placeholder is there
-    assert not [secret for secret in secrets if secret in told]
+    assert "cdc_password" in exposed  # the placeholder is there
+    assert not [secret for secret in secrets if secret in exposed]
     for database in ("fulfillment", "audit"):
         rows = query(
             "select prosrc from pg_proc union all select query from pg_stat_activity",

@@ -182,8 +182,8 @@ def test_an_age_below_the_longest_redelivery_is_refused(shelf: Shelf) -> None:
     shelf.age(old)
     done = run(env, "--older-than", "13d", "--risk-doubles", "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["store"], told["forgotten"], told["batches"]) == (shelf.name, 2, 1)
+    report = json.loads(done.stdout)
+    assert (report["store"], report["forgotten"], report["batches"]) == (shelf.name, 2, 1)
 
 
 def test_a_store_that_forgets_nothing_says_so(spoiled: Stack) -> None:

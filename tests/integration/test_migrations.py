@@ -43,19 +43,21 @@ def migrate(env: Env, *words: str) -> subprocess.CompletedProcess[str]:
 
 def schema(env: Env) -> str:
     """Return what pg_dump and the publications say of the two databases."""
-    told = ""
+    described = ""
     for name in names(env):
         url = make_url(env["ADMIN_DATABASE_URL"]).set(database=name).render_as_string()
         command = [tool("pg_dump"), "--schema-only", "--restrict-key=test", url]
-        told += subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
-        told += repr(
+        described += subprocess.run(
+            command, env=env, capture_output=True, text=True, check=True
+        ).stdout
+        described += repr(
             query(
                 "select * from pg_publication_tables order by 1, 2, 3",
                 database=name,
                 role="postgres",
             )
         )
-    return told
+    return described
 
 
 def test_upgrade_downgrade_upgrade_gives_the_same_schema(copies: Env) -> None:
