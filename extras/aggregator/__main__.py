@@ -1,4 +1,4 @@
-"""python -m extras.aggregator: sum batches until asked to stop, and replay what was left open."""
+"""python -m extras.aggregator: sum groups until asked to stop, and replay what was left open."""
 
 import signal
 import threading
@@ -10,12 +10,12 @@ import structlog
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from sqlalchemy import Engine
 
-from extras.aggregator.group import Place
-from extras.aggregator.live import Standings, Steps, handle
-from extras.aggregator.log import read_between
+from extras.aggregator.group import Partition
+from extras.aggregator.handler import States, Steps, handle
 from extras.aggregator.replay import keep_replaying, replay
 from extras.aggregator.settings import Settings
-from extras.aggregator.store import known, stand, track
+from extras.aggregator.store import find_first, load_states, track
+from extras.aggregator.topic_reader import read_between
 from extras.aggregator.write import write
 from service.consumer import RecordConsumer
 from service.database import connect_to
@@ -23,71 +23,96 @@ from service.health import serve_health
 from service.logs import configure_logs
 from service.metrics import ABANDONED
 from service.outage import AbandonedError, OutageError, Retry
+from service.settings import Settings as ServiceSettings
 
 log = structlog.get_logger()
+Wire = Callable[[Settings, Engine, RecordConsumer], Steps]
 
 
 def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
-    """The real steps of a batch, each with the patience to wait out an outage."""
+    """Return the real steps of a batch, each of which waits until an outage is over."""
     service = settings.service()
-    wrap = Retry(consumer.idle, service.retry_first_seconds, service.retry_cap_seconds).wrap
+    retry = Retry(consumer.idle, service.retry_first_seconds, service.retry_cap_seconds)
     return Steps(
-        stand=wrap("stand", partial(stand_within, engine, consumer.consumer)),
-        track=wrap("track", partial(track, engine, service.subscriber)),
-        write=wrap("write", partial(write, engine)),
-        commit=wrap("commit", consumer.commit),
+        load_states=retry.wrap("stand", partial(load_checked, engine, consumer.consumer)),
+        track=retry.wrap("track", partial(track, engine, service.subscriber)),
+        write=retry.wrap("write", partial(write, engine)),
+        commit=retry.wrap("commit", consumer.commit),
     )
 
 
-def stand_within(engine: Engine, consumer: Consumer, places: set[Place]) -> Standings:
-    """Where partitions stand; not beyond their end, where every new record would be skipped as an old one."""
-    found = stand(engine, places)
-    for (topic, partition), standing in found.items():
-        try:
-            _, end = consumer.get_watermark_offsets(
-                TopicPartition(topic, partition), timeout=30
-            ) or (0, 0)
-        except KafkaException as failure:
-            raise OutageError(f"end of {topic}/{partition}: {failure.args[0].str()}") from failure
-        if end < standing.position:
+def load_checked(engine: Engine, consumer: Consumer, partitions: set[Partition]) -> States:
+    """Return the states of these partitions, none of which may be beyond the partition's end.
+
+    Else every new record would be skipped as an old one.
+    """
+    states = load_states(engine, partitions)
+    for (topic, number), state in states.items():
+        end = end_offset(consumer, topic, number)
+        if end < state.position:
             raise SystemExit(
-                f"aggregator: {topic}/{partition} ends at {end}, but is summed up to {standing.position}: was the "
-                "topic made anew? Delete its rows of open_batch and batch_position, and start again."
+                f"aggregator: {topic}/{number} ends at {end}, but is summed up to "
+                f"{state.position}: was the topic made anew? Delete its rows of open_batch and "
+                "batch_position, and start again."
             )
-    return found
+    return states
+
+
+def end_offset(consumer: Consumer, topic: str, number: int) -> int:
+    """Return where a partition ends."""
+    try:
+        found = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=30)
+    except KafkaException as failure:
+        raise OutageError(f"end of {topic}/{number}: {failure.args[0].str()}") from failure
+    return found[1] if found else 0
 
 
 def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> None:
-    """Gather a batch, handle it, and once more; the sums live here, and die with us."""
-    standings: Standings = {}
+    """Handle batch after batch; the sums are in this process alone, and end with it."""
+    states: States = {}
     with consumer.consumer:
         while not stopping.is_set():
-            if records := consumer.gather():
-                try:
-                    handle(records, steps, standings)
-                except AbandonedError as reason:
-                    ABANDONED.inc()
-                    log.warning("abandoned", records=len(records), reason=str(reason))
-                    consumer.rewind(records)
+            records = consumer.gather()
+            if not records:
+                continue
+            try:
+                handle(records, steps, states)
+            except AbandonedError as reason:
+                ABANDONED.inc()
+                log.warning("abandoned", records=len(records), reason=str(reason))
+                consumer.rewind(records)
 
 
-def main(wire: Callable[[Settings, Engine, RecordConsumer], Steps] = wire) -> None:
-    """Run until SIGTERM, with the replayer in a thread beside; when one of them fails, both end."""
-    settings, stopping = Settings(), threading.Event()
+def make_replay(
+    settings: Settings, service: ServiceSettings, engine: Engine, stopping: threading.Event
+) -> Callable[[], None]:
+    """Return one look of the replayer, with everything that it needs."""
+    return partial(
+        replay,
+        engine,
+        partial(read_between, service.kafka(), stopping.is_set),
+        partial(find_first, engine, service.subscriber),
+        settings.batch_topic,
+        settings.open_too_long_seconds,
+    )
+
+
+def main(wire: Wire = wire) -> None:
+    """Run until SIGTERM, with the replayer in a thread of its own; if one fails, both end."""
+    settings = Settings()
     service = settings.service()
+    stopping = threading.Event()
     configure_logs(service.log_level)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     engine = connect_to(
         service.database_url, service.database_password_file, service.database_timeout_seconds
     )
-    again = partial(read_between, service.kafka(), stopping.is_set)
-    lookup, topic = partial(known, engine, service.subscriber), settings.batch_topic
-    once = partial(replay, engine, again, lookup, topic, settings.open_too_long_seconds)
+    replay_once = make_replay(settings, service, engine, stopping)
     with ThreadPoolExecutor(1, "replay") as threads:
         consumer = RecordConsumer(service, stopping.is_set)
         serve_health(service, engine, consumer)
-        replaying = threads.submit(keep_replaying, once, settings.replay_seconds, stopping)
+        replaying = threads.submit(keep_replaying, replay_once, settings.replay_seconds, stopping)
         replaying.add_done_callback(lambda _: stopping.set())
         try:
             run(consumer, wire(settings, engine, consumer), stopping)

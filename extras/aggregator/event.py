@@ -1,4 +1,4 @@
-"""What is published of a group or of a bad record: each a pure function of its messages, under a derived id."""
+"""The events of a group and of a bad record: pure functions of the messages, with derived ids."""
 
 from typing import Any
 
@@ -8,33 +8,39 @@ from service.record import DeadLetter, payload
 
 GONE = "records_gone"
 
+Event = dict[str, Any]
 
-def event(group: Group, event_type: str, body: dict[str, Any]) -> dict[str, Any]:
-    """What ends a group: one event id for whatever it is that ends it."""
-    ids = {
+
+def total_event(group: Group) -> Event:
+    """Return the total of a group that was summed from its first message to its completion."""
+    return end_event(group, "batch-totalled", group.total)
+
+
+def unrecoverable_event(group: Group) -> Event:
+    """Return the event that comes where a total would have come: the group's records are gone."""
+    body = {"batch_id": group.batch_id, "begin": group.begin, "reason": GONE}
+    return end_event(group, "batch-unrecoverable", body)
+
+
+def end_event(group: Group, event_type: str, body: dict[str, Any]) -> Event:
+    """Return what ends a group; however it ends, the event has the same id."""
+    return {
+        **group.begin,
         "batch_id": group.batch_id,
         "event_id": group.event_id,
         "traceparent": traceparent(None, group.event_id),
+        "event_type": event_type,
+        "payload": body,
     }
-    return {**group.begin, **ids, "event_type": event_type, "payload": body}
 
 
-def totalled(group: Group) -> dict[str, Any]:
-    """The group was summed from its first message to its completion."""
-    return event(group, "batch-totalled", group.total)
-
-
-def unrecoverable(group: Group) -> dict[str, Any]:
-    """Nobody can sum the group any more; whoever waits for its total learns it where the total would have been."""
-    return event(
-        group,
-        "batch-unrecoverable",
-        {"batch_id": group.batch_id, "begin": group.begin, "reason": GONE},
-    )
-
-
-def buried(letter: DeadLetter) -> dict[str, Any]:
-    """A dead letter and its event."""
-    event_id = derive("dead-letter", "{topic}/{partition}/{offset}".format_map(letter.record.place))
-    ids = {"event_id": event_id, "traceparent": traceparent(None, event_id)}
-    return {**letter.record.place, **ids, "payload": payload(letter)}
+def dead_letter_event(letter: DeadLetter) -> Event:
+    """Return the event of a dead letter."""
+    place = letter.record.place
+    event_id = derive("dead-letter", "{topic}/{partition}/{offset}".format_map(place))
+    return {
+        **place,
+        "event_id": event_id,
+        "traceparent": traceparent(None, event_id),
+        "payload": payload(letter),
+    }

@@ -1,4 +1,4 @@
-"""The rule of a batch, without any input or output: what opens a group, what is summed, what closes it."""
+"""The rule of a group, without input or output: what opens it, what is summed, what closes it."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -8,11 +8,11 @@ from extras.aggregator.message import Item, Message
 from service.ids import derive
 from service.record import DeadLetter
 
-Place = tuple[str, int]  # topic and partition
+Partition = tuple[str, int]  # topic and number
 
 
 class Group(NamedTuple):
-    """The messages of one key from where it began; key and beginning are its id."""
+    """The messages of one key from where the group began; key and beginning are its identity."""
 
     batch_id: str
     topic: str
@@ -20,37 +20,44 @@ class Group(NamedTuple):
     offset: int
     items: int = 0
     units: int = 0
-    amount: Decimal = Decimal()  # of 28 digits: exact for a thousand million items
+    amount: Decimal = Decimal()  # 28 digits: exact for a thousand million items
 
-    def plus(self, item: Item) -> "Group":
-        """The group with one item more."""
-        units, amount = self.units + item["units"], self.amount + Decimal(item["amount"])
-        return self._replace(items=self.items + 1, units=units, amount=amount)
+    def add(self, item: Item) -> "Group":
+        """Return the group with one more item."""
+        return self._replace(
+            items=self.items + 1,
+            units=self.units + item["units"],
+            amount=self.amount + Decimal(item["amount"]),
+        )
 
     @property
     def begin(self) -> dict[str, Any]:
-        """Where it began, under the names that every table, event and log line uses."""
+        """Return where it began, in the words that every table, event and log line uses."""
         return {"topic": self.topic, "partition": self.partition, "offset": self.offset}
 
     @property
     def event_id(self) -> str:
-        """Derived from the group's id: whoever closes it, and however often, it is the same event."""
-        return derive(
-            "batch-total", "{topic}/{partition}/{offset}/".format_map(self.begin) + self.batch_id
-        )
+        """Return the id of the event that ends the group, whoever ends it and however often."""
+        place = "{topic}/{partition}/{offset}/".format_map(self.begin)
+        return derive("batch-total", place + self.batch_id)
 
     @property
     def total(self) -> dict[str, Any]:
-        """The event's body: a pure function of the messages."""
-        sums = {"items": self.items, "units": self.units, "amount": f"{self.amount:.2f}"}
-        return {"batch_id": self.batch_id, "begin": self.begin, **sums}
+        """Return the body of the total: a pure function of the messages."""
+        return {
+            "batch_id": self.batch_id,
+            "begin": self.begin,
+            "items": self.items,
+            "units": self.units,
+            "amount": f"{self.amount:.2f}",
+        }
 
 
-class Standing(NamedTuple):
-    """A partition below a position: the groups that are open there, by key.
+class PartitionState(NamedTuple):
+    """A partition up to a position, with the groups that are open there, by key.
 
-    Of an open group that was missed (its first messages were read by a consumer that is no more) only its
-    beginning is known: it is dirty, its messages are not summed, and a replay publishes it.
+    Of a missed group only the beginning is known: its first messages were read by a consumer that
+    is gone. Its messages are not summed; a replay publishes it.
     """
 
     position: int
@@ -59,62 +66,72 @@ class Standing(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a batch of messages brings about, in their sequence."""
+    """What the messages of a batch bring about, in their sequence."""
 
     begun: list[Group]
     closed: list[Group]
-    completed: list[
-        tuple[Group, int]
-    ]  # missed, and now complete: with the offset of the completion
+    completed: list[tuple[Group, int]]  # missed groups, each with the offset of its completion
     letters: list[DeadLetter]
 
     def plus(self, other: "Changes") -> "Changes":
-        """Both, one after the other."""
-        begun, closed = self.begun + other.begun, self.closed + other.closed
+        """Return both, one after the other."""
         return Changes(
-            begun, closed, self.completed + other.completed, self.letters + other.letters
+            self.begun + other.begun,
+            self.closed + other.closed,
+            self.completed + other.completed,
+            self.letters + other.letters,
         )
 
 
-def fold(before: Standing, messages: Iterable[Message], position: int) -> tuple[Standing, Changes]:
-    """The standing after these messages of one partition, up to a position, and what they bring about."""
-    opened, missed, changes = dict(before.open), dict(before.missed), Changes([], [], [], [])
+def fold(
+    before: PartitionState, messages: Iterable[Message], position: int
+) -> tuple[PartitionState, Changes]:
+    """Return the state of a partition after these messages, and what they bring about."""
+    opened = dict(before.open)
+    missed = dict(before.missed)
+    changes = Changes([], [], [], [])
     for message in messages:
-        record, key = message.record, message.batch_id
+        record = message.record
+        key = message.batch_id
+        is_completion = message.item is None
         if key in missed:
-            if message.item is None:
+            if is_completion:
                 changes.completed.append((missed.pop(key), record.offset))
         elif message.item is not None:
             if key not in opened:
                 opened[key] = Group(key, record.topic, record.partition, record.offset)
                 changes.begun.append(opened[key])
-            opened[key] = opened[key].plus(message.item)
+            opened[key] = opened[key].add(message.item)
         elif key in opened:
             changes.closed.append(opened.pop(key))
         else:
-            changes.letters.append(
-                DeadLetter(record, "invalid", "complete: no batch of this key is open")
-            )
-    return Standing(position, opened, missed), changes
+            reason = "complete: no batch of this key is open"
+            changes.letters.append(DeadLetter(record, "invalid", reason))
+    return PartitionState(position, opened, missed), changes
 
 
-class Known(NamedTuple):
-    """What tracking holds of a message id: which message came first, and where it lies."""
+class FirstMessage(NamedTuple):
+    """What tracking holds of a message id: which message came first, and where it is."""
 
     sha256: str
     topic: str
     partition: int
     offset: int
 
+    def is_in(self, record: tuple[Any, ...]) -> bool:
+        """Return whether this record is the one that came first."""
+        return (self.topic, self.partition, self.offset) == record[:3]
 
-def sift(
-    messages: Iterable[Message], known: Mapping[str, Known]
+
+def drop_repeats(
+    messages: Iterable[Message], first_messages: Mapping[str, FirstMessage]
 ) -> tuple[list[Message], list[DeadLetter]]:
-    """The messages that count, which are those that came first; and the conflicts, the same id with another content."""
-    counted, conflicts = [], []
+    """Return the messages that came first, and the conflicts: a known id with another content."""
+    counted = []
+    conflicts = []
     for message in messages:
-        first = known.get(message.message_id)
-        if first is None or first[1:] == message.record[:3]:
+        first = first_messages.get(message.message_id)
+        if first is None or first.is_in(message.record):
             counted.append(message)
         elif first.sha256 != message.sha256:
             reason = "message_id: already seen with another key or value"

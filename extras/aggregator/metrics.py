@@ -2,7 +2,7 @@
 
 from prometheus_client import Counter
 
-TOTALS = Counter("batch_totals", "Batches that were published", ["by"])  # live or replay
+TOTALS = Counter("batch_totals", "Groups whose total was published", ["by"])  # live or replay
 UNRECOVERABLE = Counter(
-    "unrecoverable_batches", "Batches whose records were gone: look at each one"
+    "unrecoverable_batches", "Groups whose records are gone: look at each of them"
 )

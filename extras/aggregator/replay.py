@@ -1,28 +1,43 @@
-"""The replayer: groups that stayed open too long are read again from where they began, and finished or told of."""
+"""The replayer: reads overdue groups again from where they began, and ends or reports each."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import structlog
 from confluent_kafka import KafkaException
 from sqlalchemy import Engine
 
-from extras.aggregator.event import totalled, unrecoverable
-from extras.aggregator.group import Group, Known, Place, Standing, fold, sift
-from extras.aggregator.left import Left, alone, left, looked
+from extras.aggregator.event import total_event, unrecoverable_event
+from extras.aggregator.group import (
+    FirstMessage,
+    Group,
+    Partition,
+    PartitionState,
+    drop_repeats,
+    fold,
+)
 from extras.aggregator.message import Message, read
 from extras.aggregator.metrics import TOTALS, UNRECOVERABLE
+from extras.aggregator.overdue import OverdueGroup, exclusive_lock, find_overdue, mark_checked
 from extras.aggregator.write import close
 from service.outage import AbandonedError, OutageError
 from service.record import Record
 
 log = structlog.get_logger()
-Read = Callable[[Place, int, int], Iterator[Sequence[Record]]]
-Lookup = Callable[[Sequence[str]], dict[str, Known]]
+Read = Callable[[Partition, int, int], Iterator[Sequence[Record]]]
+Lookup = Callable[[Sequence[str]], dict[str, FirstMessage]]
+
+
+class Replayed(NamedTuple):
+    """What the records of a partition say of the groups that began there, by their offset."""
+
+    closed: dict[int, Group]
+    still_open: dict[int, Group]
 
 
 def keep_replaying(once: Callable[[], None], seconds: float, stopping: threading.Event) -> None:
-    """Look again and again; an outage is waited out until the next look, any other error ends the process."""
+    """Replay every few seconds; an outage waits for the next time, another error ends all."""
     while not stopping.wait(seconds):
         try:
             once()
@@ -31,68 +46,96 @@ def keep_replaying(once: Callable[[], None], seconds: float, stopping: threading
 
 
 def replay(engine: Engine, read_between: Read, lookup: Lookup, topic: str, too_long: float) -> None:
-    """Look at every group that is left; one instance at a time for each partition, the others pass on."""
-    for place in {row.place: None for row in left(engine, topic, too_long)}:
+    """Look at every overdue group; for each partition one instance does it, the others pass on."""
+    overdue = find_overdue(engine, topic, too_long)
+    for partition in dict.fromkeys(row.partition for row in overdue):
         try:
-            with alone(engine, f"replay {place[0]}/{place[1]}") as mine:
-                rows = (
-                    [row for row in left(engine, topic, too_long) if row.place == place]
-                    if mine
-                    else []
-                )
-                if rows:
-                    settle(engine, rows, *read_again(read_between, lookup, rows))
-        except (
-            OutageError,
-            KafkaException,
-        ) as reason:  # of this partition, perhaps, and not of the others
-            log.warning("replay_waits", topic=place[0], partition=place[1], reason=str(reason))
-
-
-def read_again(
-    read_between: Read, lookup: Lookup, rows: Sequence[Left]
-) -> tuple[dict[int, Group], dict[int, Group]]:
-    """The groups that close and those that stay open, by where they began, from the records of one partition.
-
-    It is the same rule as live, fed with the same messages, but as a replay: what it begins, buries or has missed
-    is nobody's concern, and a group that did not begin where one of these rows says is left aside.
-    """
-    start, wanted = min(row.group.offset for row in rows), {row.group.batch_id for row in rows}
-    standing, closed = Standing(start, {}, {}), dict[int, Group]()
-    for records in read_between(rows[0].place, start, max(row.stop for row in rows)):
-        messages = [
-            m for m in map(read, records) if isinstance(m, Message) and m.batch_id in wanted
-        ]
-        counted, _ = sift(messages, lookup([m.message_id for m in messages]))
-        standing, changes = fold(standing, counted, start)
-        closed |= {group.offset: group for group in changes.closed}
-    return closed, {group.offset: group for group in standing.open.values()}
-
-
-def settle(
-    engine: Engine, rows: Sequence[Left], closed: dict[int, Group], still: dict[int, Group]
-) -> None:
-    """Publish what has closed, say what is gone for good, and look at the rest later."""
-    done = [closed[row.group.offset] for row in rows if row.group.offset in closed]
-    gone = [row.group for row in rows if row.complete and row.group.offset not in closed]
-    rest = [row.group for row in rows if not row.complete and row.group.offset not in closed]
-    published = close(engine, [*map(totalled, done), *map(unrecoverable, gone)])
-    for group in [*done, *gone]:
-        if group.event_id in published:
-            is_done = group.offset in closed
-            (TOTALS.labels("replay") if is_done else UNRECOVERABLE).inc()
-            say = log.info if is_done else log.error
-            say(
-                "totalled" if is_done else "unrecoverable",
-                replay=True,
-                batch_id=group.batch_id,
-                **group.begin,
+            replay_partition(engine, read_between, lookup, partition, too_long)
+        except (OutageError, KafkaException) as reason:
+            # of this partition, perhaps, and not of the others
+            log.warning(
+                "replay_waits", topic=partition[0], partition=partition[1], reason=str(reason)
             )
-    for group in rest:
-        items = (
-            still[group.offset].items if group.offset in still else None
-        )  # none: its beginning is gone
+
+
+def replay_partition(
+    engine: Engine, read_between: Read, lookup: Lookup, partition: Partition, too_long: float
+) -> None:
+    """Look at the overdue groups of a partition, unless another instance is doing it."""
+    topic, number = partition
+    with exclusive_lock(engine, f"replay {topic}/{number}") as is_ours:
+        if not is_ours:
+            return
+        # Looked up again: what was overdue may have been ended by the instance before us.
+        rows = [row for row in find_overdue(engine, topic, too_long) if row.partition == partition]
+        if rows:
+            settle(engine, rows, read_again(read_between, lookup, rows))
+
+
+def read_again(read_between: Read, lookup: Lookup, rows: Sequence[OverdueGroup]) -> Replayed:
+    """Return what became of the groups of one partition, from its records.
+
+    It is the same rule as live, fed with the same messages. But what a replay begins, buries or has
+    missed does not matter, and a group that did not begin where one of these rows says is ignored.
+    """
+    start = min(row.group.offset for row in rows)
+    stop = max(row.stop for row in rows)
+    wanted = {row.group.batch_id for row in rows}
+    state = PartitionState(start, {}, {})
+    closed: dict[int, Group] = {}
+    for records in read_between(rows[0].partition, start, stop):
+        found = [read(record) for record in records]
+        messages = [one for one in found if isinstance(one, Message) and one.batch_id in wanted]
+        first_messages = lookup([message.message_id for message in messages])
+        counted, _ = drop_repeats(messages, first_messages)
+        state, changes = fold(state, counted, start)
+        for group in changes.closed:
+            closed[group.offset] = group
+    still_open = {group.offset: group for group in state.open.values()}
+    return Replayed(closed, still_open)
+
+
+def settle(engine: Engine, rows: Sequence[OverdueGroup], replayed: Replayed) -> None:
+    """Publish what has closed, report what is gone for good, and look at the rest later."""
+    done = []
+    gone = []
+    rest = []
+    for row in rows:
+        closed = replayed.closed.get(row.group.offset)
+        if closed:
+            done.append(closed)
+        elif row.is_complete:
+            gone.append(row.group)
+        else:
+            rest.append(row.group)
+    totals = [total_event(group) for group in done]
+    losses = [unrecoverable_event(group) for group in gone]
+    published = close(engine, [*totals, *losses])
+    report_done([group for group in done if group.event_id in published])
+    report_gone([group for group in gone if group.event_id in published])
+    report_open(rest, replayed.still_open)
+    mark_checked(engine, rest)
+
+
+def report_done(groups: Sequence[Group]) -> None:
+    """Count and log the totals that a replay has published."""
+    for group in groups:
+        TOTALS.labels("replay").inc()
+        log.info("totalled", replay=True, batch_id=group.batch_id, **group.begin)
+
+
+def report_gone(groups: Sequence[Group]) -> None:
+    """Count and log the groups that nobody can sum any more."""
+    for group in groups:
+        UNRECOVERABLE.inc()
+        log.error("unrecoverable", replay=True, batch_id=group.batch_id, **group.begin)
+
+
+def report_open(groups: Sequence[Group], still_open: dict[int, Group]) -> None:
+    """Log the groups that are open for long, with what they hold; None: their beginning is gone."""
+    for group in groups:
+        found = still_open.get(group.offset)
+        items = found.items if found else None
         log.warning(
             "open_too_long", replay=True, batch_id=group.batch_id, items=items, **group.begin
         )
-    looked(engine, rest)

@@ -10,10 +10,10 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from extras.aggregator.group import Place
-from extras.aggregator.live import Standings, Steps, handle
+from extras.aggregator.group import Partition
+from extras.aggregator.handler import States, Steps, handle
 from extras.aggregator.replay import Read, replay
-from extras.aggregator.store import known, stand, track
+from extras.aggregator.store import find_first, load_states, track
 from extras.aggregator.write import write
 from service.outage import AbandonedError
 from service.record import Record
@@ -56,7 +56,7 @@ class Log:
         self.send(key, COMPLETE)
         return first
 
-    def read_between(self, _place: Place, start: int, stop: int) -> Iterator[list[Record]]:
+    def read_between(self, _place: Partition, start: int, stop: int) -> Iterator[list[Record]]:
         """What a replay reads, three records at a time."""
         there = [record for record in self.records if start <= record.offset < stop]
         yield from (there[n : n + 3] for n in range(0, len(there), 3))
@@ -103,7 +103,7 @@ class Aggregator:
     log: Log
     committed: int = 0  # index of the next record, as the group knows it
     at: int = 0  # as this instance knows it
-    standings: Standings = field(default_factory=dict)
+    states: States = field(default_factory=dict)
     broken: dict[str, Callable[..., Any]] = field(default_factory=dict)
     batch: int = 4
 
@@ -115,7 +115,7 @@ class Aggregator:
     def steps(self) -> Steps:
         """The real ones, but for what is broken."""
         real = Steps(
-            stand=partial(stand, self.engine),
+            load_states=partial(load_states, self.engine),
             track=partial(track, self.engine, self.subscriber),
             write=partial(write, self.engine),
             commit=self.commit,
@@ -132,14 +132,14 @@ class Aggregator:
         while self.at < end:
             records = self.log.records[self.at : min(self.at + self.batch, end)]
             try:
-                handle(records, self.steps(), self.standings)
+                handle(records, self.steps(), self.states)
             except AbandonedError:
                 continue
             self.at += len(records)
 
     def crash(self) -> None:
         """Memory is gone; another instance begins where the group has committed."""
-        self.standings, self.at, self.broken = {}, self.committed, {}
+        self.states, self.at, self.broken = {}, self.committed, {}
 
     def crash_before(self, step: str) -> None:
         """Consume until the process is gone, in the place of a step."""
@@ -155,7 +155,7 @@ class Aggregator:
 
     def replay(self, read: Read | None = None, too_long: float = 180) -> None:
         """One look of the replayer."""
-        lookup = partial(known, self.engine, self.subscriber)
+        lookup = partial(find_first, self.engine, self.subscriber)
         replay(self.engine, read or self.log.read_between, lookup, self.log.topic, too_long)
 
     def totals(self) -> list[Total]:

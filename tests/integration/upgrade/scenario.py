@@ -53,7 +53,7 @@ def main() -> None:
         stack.down()
         stack.remove_data()
     found |= {"root": str(ROOT), "tracked_before": before}
-    print(json.dumps(found))
+    sys.stdout.write(json.dumps(found) + "\n")
 
 
 def make_settings(run_dir: Path, jars_dir: Path, ports: int) -> Settings:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from extras.aggregator.__main__ import main, wire
-from extras.aggregator.live import Steps
+from extras.aggregator.handler import Steps
 from extras.aggregator.settings import Settings
 from service.consumer import RecordConsumer
 

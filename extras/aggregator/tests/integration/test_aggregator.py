@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from extras.aggregator.live import Steps
+from extras.aggregator.handler import Steps
 from extras.aggregator.tests.batches import (
     COMPLETE,
     Aggregator,

@@ -16,13 +16,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from sqlalchemy import Engine, text
 
-from extras.aggregator.event import totalled
-from extras.aggregator.group import Changes, Group
-from extras.aggregator.left import Left, left
-from extras.aggregator.log import read_between
-from extras.aggregator.replay import keep_replaying, read_again, settle
+from extras.aggregator.event import total_event
+from extras.aggregator.group import Changes
+from extras.aggregator.overdue import OverdueGroup, find_overdue
+from extras.aggregator.replay import Replayed, keep_replaying, read_again, settle
 from extras.aggregator.settings import Settings
-from extras.aggregator.store import known
+from extras.aggregator.store import find_first
 from extras.aggregator.tests.batches import (
     COMPLETE,
     Aggregator,
@@ -32,6 +31,7 @@ from extras.aggregator.tests.batches import (
     item,
     published,
 )
+from extras.aggregator.topic_reader import read_between
 from extras.aggregator.write import BEGIN, CLOSE, MOVE, Move, execute
 from ops.stack.stack import Stack
 from service.outage import OutageError, Retry
@@ -244,12 +244,12 @@ def test_two_instances_do_not_replay_the_same_group_at_once(aggregator: Aggregat
 
 def settle_twice(
     aggregator: Aggregator,
-) -> list[tuple[Engine, Sequence[Left], dict[int, Group], dict[int, Group]]]:
+) -> list[tuple[Engine, Sequence[OverdueGroup], Replayed]]:
     """Two instances that have both read the same group again, and do not know of each other."""
-    lookup = partial(known, aggregator.engine, aggregator.subscriber)
-    rows = left(aggregator.engine, aggregator.log.topic, 180)
+    lookup = partial(find_first, aggregator.engine, aggregator.subscriber)
+    rows = find_overdue(aggregator.engine, aggregator.log.topic, 180)
     return [
-        (aggregator.engine, rows, *read_again(aggregator.log.read_between, lookup, rows))
+        (aggregator.engine, rows, read_again(aggregator.log.read_between, lookup, rows))
         for _ in range(2)
     ]
 
@@ -271,8 +271,8 @@ def test_control_published_without_asking_whose_it_is_a_group_has_two_totals(
         values (:event_id, 'batch-total', :batch_id, 'batch-totalled', '-', cast(:total as json))
     """)
     missed(aggregator)
-    for engine, _, closed, _ in settle_twice(aggregator):
-        for group in closed.values():
+    for engine, _, replayed in settle_twice(aggregator):
+        for group in replayed.closed.values():
             event = {
                 "event_id": str(uuid4()),
                 "batch_id": group.batch_id,
@@ -308,8 +308,8 @@ def test_control_a_group_that_is_forgotten_in_a_pause_is_published_in_part(
         aggregator.log.send("b", item(2**n))
         aggregator.consume()
         if n == 1:
-            aggregator.standings = {
-                at: held._replace(open={}) for at, held in aggregator.standings.items()
+            aggregator.states = {
+                at: held._replace(open={}) for at, held in aggregator.states.items()
             }
     aggregator.log.send("b", COMPLETE)
     aggregator.consume()
@@ -342,7 +342,7 @@ def test_control_with_one_row_for_each_key_the_second_batch_is_lost(aggregator: 
             for group in changes.begun:
                 row = {**group.begin, "batch_id": group.batch_id}
                 execute(connection, BEGIN, [row])
-            execute(connection, CLOSE, [*map(totalled, changes.closed)])
+            execute(connection, CLOSE, [*map(total_event, changes.closed)])
 
     missed(aggregator)
     with connect(role="postgres") as admin:

@@ -6,14 +6,14 @@ from decimal import Decimal
 
 import pytest
 
-from extras.aggregator.group import Changes, Group, Known, Standing, fold, sift
-from extras.aggregator.live import Steps, handle
+from extras.aggregator.group import Changes, FirstMessage, Group, PartitionState, drop_repeats, fold
+from extras.aggregator.handler import Steps, handle
 from extras.aggregator.message import Message, read
 from extras.aggregator.settings import Settings
 from extras.aggregator.tests.batches import COMPLETE, Log, expected, in_order, item
 from service.record import DeadLetter, Record
 
-NOTHING = Standing(0, {}, {})
+NOTHING = PartitionState(0, {}, {})
 
 
 def reason(
@@ -150,7 +150,7 @@ def test_a_missed_group_is_not_summed_and_not_closed() -> None:
     for value in (item(1), COMPLETE, item(2)):
         log.send("b", value)
     missed = Group("b", "t", 0, 7)
-    after, changes = fold(Standing(0, {}, {"b": missed}), messages(log), 103)
+    after, changes = fold(PartitionState(0, {}, {"b": missed}), messages(log), 103)
     assert (changes.closed, changes.completed) == ([], [(missed, 101)])
     assert [group.offset for group in changes.begun] == [102]
     assert (after.missed, after.position, after.open["b"].units) == ({}, 103, 2)
@@ -176,7 +176,7 @@ def test_who_came_first_counts() -> None:
     copy = log.send("b", item(1), "m")
     conflict = log.send("b", item(2), "m")
     digest = messages(log)[0].sha256
-    counted, conflicts = sift(messages(log), {"m": Known(digest, *first[:3])})
+    counted, conflicts = drop_repeats(messages(log), {"m": FirstMessage(digest, *first[:3])})
     assert [message.record for message in counted] == [first]
     assert [(letter.record, letter.kind) for letter in conflicts] == [(conflict, "conflict")]
     assert copy not in [letter.record for letter in conflicts]
@@ -189,15 +189,15 @@ def test_records_that_are_summed_already_are_skipped() -> None:
     at = ("t", 0)
     calls: list[str] = []
     steps = Steps(
-        stand=lambda places: {place: Standing(103, {}, {}) for place in places},
+        load_states=lambda places: {place: PartitionState(103, {}, {}) for place in places},
         track=lambda _: calls.append("track") or {},  # type: ignore[func-returns-value]
         write=lambda _moves, _changes: calls.append("write"),
         commit=lambda _: calls.append("commit"),
     )
-    standings = {at: Standing(103, {}, {})}
-    handle(log.records, steps, standings)
+    states = {at: PartitionState(103, {}, {})}
+    handle(log.records, steps, states)
     assert calls == ["commit"]
-    assert standings == {at: Standing(103, {}, {})}
+    assert states == {at: PartitionState(103, {}, {})}
 
 
 def test_partitions_are_summed_apart() -> None:
@@ -205,7 +205,7 @@ def test_partitions_are_summed_apart() -> None:
     records = [r._replace(partition=n) for n in (0, 1) for r in batch_of([1 + n, 2])]
     written: list[Changes] = []
     steps = Steps(
-        stand=lambda places: dict.fromkeys(places, NOTHING),
+        load_states=lambda places: dict.fromkeys(places, NOTHING),
         track=lambda _: {},
         write=lambda _moves, changes: written.append(changes),
         commit=lambda _: None,
