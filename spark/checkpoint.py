@@ -34,8 +34,7 @@ def topics_of_checkpoint(spark: SparkSession, delta_root: str) -> set[str] | Non
     batches = [int(name) for name in names if name.isdigit()]
     if not batches:
         return None
-    text = spark.read.text(f"{address}/{max(batches)}", wholetext=True).first()
-    assert text is not None
+    [text] = spark.read.text(f"{address}/{max(batches)}", wholetext=True).collect()
     # The version, the batch's settings, and then for our one source a line of offsets by topic.
     offsets: dict[str, Any] = json.loads(text.value.splitlines()[-1])
     return set(offsets)
