@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC, SUBSCRIBER
 from ops.extra import ExtraProcess, Value, extra_processes, read_extra_settings
-from ops.stack.jars import jars_folder
+from ops.jars import jars_folder
 
 ROOT = Path(__file__).parent.parent
 HOST = "127.0.0.1"  # nothing of the embedded stack is reachable from another machine

@@ -18,8 +18,8 @@ from sqlalchemy import Engine
 
 from contract.extras import manifests
 from ops.extra import extra_processes
+from ops.jars import fetch_jars
 from ops.settings import ROOT, Settings
-from ops.stack.jars import fetch_jars
 from ops.stack.stack import Stack
 from service.database import connect_to
 from spark.reconcile import Result, run

@@ -8,9 +8,9 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from ops.jars import Run, jars_folder
 from ops.settings import HOST, ROOT, Settings
 from ops.stack.files import is_whole
-from ops.stack.jars import Run, jars_folder
 
 POM = ROOT / "connect" / "pom.xml"
 PLACES = {"worker": "worker", "plugin": "plugins/debezium"}  # a profile of the pom -> its folder

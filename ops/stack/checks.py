@@ -11,10 +11,10 @@ from pathlib import Path
 
 import psutil
 
+from ops.jars import jars_folder
 from ops.settings import HOST, Settings
 from ops.stack.broker import java_program
 from ops.stack.database import as_somebody, changed_revision
-from ops.stack.jars import jars_folder
 from ops.stack.part import Part, parts, poms
 from ops.stack.supervisor import StackError
 from service.dedup import stores

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import psycopg
 
+from ops.jars import Run
 from ops.settings import HOST, ROOT, Settings
 from ops.stack.files import is_whole
-from ops.stack.jars import Run
 
 # PostgreSQL refuses root. In a user namespace it sees itself as nobody, while outside the files
 # stay root's: no extra user, and no folder that such a user would have to reach.

@@ -10,9 +10,9 @@ from pathlib import Path
 import requests
 
 from ops.extra import ExtraProcess, extra_processes
+from ops.jars import Run, jars_folder
 from ops.settings import HOST, ROOT, Settings
 from ops.stack import broker, database
-from ops.stack.jars import Run, jars_folder
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from signal import Signals
 
 from dotenv import dotenv_values
 
+from ops.jars import fetch_jars, jars_folder
 from ops.settings import ROOT, Settings
 from ops.stack.checks import check, check_settings
 from ops.stack.files import make_secrets
 from ops.stack.interrupts import undisturbed
-from ops.stack.jars import fetch_jars, jars_folder
 from ops.stack.part import Part, part_by_name, parts, poms
 from ops.stack.state import Identity, write_state
 from ops.stack.supervisor import OnLine, StackError, Supervisor, until

@@ -23,10 +23,6 @@ INLINE_CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 # Pages that are being written.
 AWAITED = {
-    "extras/dynamodb/README.md",
-    "extras/entity/README.md",
-    "extras/version/README.md",
-    "extras/watermark/README.md",
 }
 IS_TEMPLATE = (ROOT / "copier.yml").exists()
 NOT_IN_A_COPY = (ROOT / "docs" / "copy.md", ROOT / "CHANGELOG.md")

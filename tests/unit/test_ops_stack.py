@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from ops.demo import demo
 from ops.extra import ExtraProcess, extra_processes
+from ops.jars import jars_folder
 from ops.settings import Settings
 from ops.stack import database
 from ops.stack.broker import override
 from ops.stack.checks import disk_full, java_unfit, port_taken
 from ops.stack.files import is_whole, make_secrets
-from ops.stack.jars import jars_folder
 from ops.stack.part import parts
 from ops.stack.stack import Stack
 from ops.stack.state import Identity, State, read_state, write_state

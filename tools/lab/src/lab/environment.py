@@ -19,9 +19,9 @@ from sqlalchemy import make_url
 
 from lab.kafka_proxy import KafkaProxy
 from ops.extra import Value, extra_processes
+from ops.jars import Run
 from ops.settings import HOST, Settings
 from ops.stack import broker
-from ops.stack.jars import Run
 from ops.stack.stack import Stack, Step
 from ops.stack.supervisor import StackError
 

@@ -16,9 +16,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from typer.testing import CliRunner
 
 from ops.cli import app
+from ops.jars import jars_folder
 from ops.settings import ROOT
 from ops.stack.broker import POM
-from ops.stack.jars import jars_folder
 from ops.stack.stack import Stack
 from pipeline_check.finding import Finding, Severity
 from pipeline_check.live.command import look

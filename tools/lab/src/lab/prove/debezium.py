@@ -8,9 +8,9 @@ import requests
 
 from lab.environment import connect_as_admin
 from lab.prove.job import LANES, SHORT_BACKOFF, Job
+from ops.jars import Run
 from ops.settings import Settings
 from ops.stack import broker, part
-from ops.stack.jars import Run
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError, until
 
