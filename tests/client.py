@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from signal import Signals
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import psycopg
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 
-from ops.stack.stack import Stack
+from contract.names import DATABASE, INPUT_TOPIC, SUBSCRIBER
 
 Found = TypeVar("Found")
-TOPIC = "order.events"
+TOPIC = INPUT_TOPIC
 PRODUCER = {
     "enable.idempotence": True,
     "partitioner": "murmur2_random",
@@ -56,9 +56,19 @@ def until(
     return found
 
 
+class Parts(Protocol):
+    """A stack whose parts can be stopped and started, by their names."""
+
+    def stop(self, name: str, number: Signals | None = None) -> None:
+        """Stop a part, by another signal than its usual one if need be."""
+
+    def start(self, name: str) -> None:
+        """Start a part and wait until it is ready."""
+
+
 @contextmanager
-def away(stack: Stack, name: str, number: Signals | None = None) -> Iterator[None]:
-    """A part of the stack is stopped for the time of a block, and comes back whatever the block finds."""
+def away(stack: Parts, name: str, number: Signals | None = None) -> Iterator[None]:
+    """Stop a part for the time of a block, and start it again whatever the block finds."""
     stack.stop(name, number)
     try:
         yield
@@ -67,7 +77,7 @@ def away(stack: Stack, name: str, number: Signals | None = None) -> Iterator[Non
 
 
 def fresh(prefix: str = "t") -> str:
-    """An id that no other test uses."""
+    """Return an id that no other test uses."""
     return f"{prefix}-{uuid.uuid4().hex[:12]}"
 
 
@@ -95,32 +105,32 @@ def send(records: Sequence[Sent], topic: str = TOPIC) -> list[tuple[int, int]]:
 
 
 def query(
-    sql: str, *parameters: Any, database: str = "fulfillment", role: str = "reconciler"
+    sql: str, *parameters: Any, database: str = DATABASE, role: str = "reconciler"
 ) -> list[Any]:
-    """Rows of one statement, as a role that may read."""
+    """Return the rows of one statement, as a role that may read."""
     with connect(database, role) as connection:
         return connection.execute(sql.encode(), parameters).fetchall()
 
 
-def connect(database: str = "fulfillment", role: str = "reconciler") -> psycopg.Connection[Any]:
-    """A connection as this role; its password comes from PGPASSFILE."""
+def connect(database: str = DATABASE, role: str = "reconciler") -> psycopg.Connection[Any]:
+    """Connect as this role; its password comes from PGPASSFILE."""
     url = (
         os.environ["DATABASE_URL"]
         .replace("app@", f"{role}@")
-        .replace("/fulfillment", f"/{database}")
+        .replace(f"/{DATABASE}", f"/{database}")
     )
     return psycopg.connect(url, autocommit=True)
 
 
-def committed(group: str = "fulfillment", topic: str = TOPIC) -> dict[int, int]:
-    """How far the group has come, by partition."""
+def committed(group: str = SUBSCRIBER, topic: str = TOPIC) -> dict[int, int]:
+    """Return the offsets that the group has committed, by partition."""
     with reader(group) as consumer:
         found = consumer.committed([TopicPartition(topic, n) for n in range(3)], timeout=10)
     return {part.partition: max(0, part.offset) for part in found}
 
 
 def ends(topic: str = TOPIC) -> dict[int, int]:
-    """The end of each partition."""
+    """Return the end of each partition."""
     with reader() as consumer:
         return {
             n: (consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=10) or (0, 0))[1]
@@ -128,8 +138,8 @@ def ends(topic: str = TOPIC) -> dict[int, int]:
         }
 
 
-def until_handled(seconds: float = 60, group: str = "fulfillment", topic: str = TOPIC) -> None:
-    """Wait until the group has committed everything that is on the order topic."""
+def until_handled(seconds: float = 60, group: str = SUBSCRIBER, topic: str = TOPIC) -> None:
+    """Wait until the group has committed everything that is on the topic."""
     until(
         lambda: (committed(group, topic), ends(topic)),
         lambda seen: seen[0] == seen[1],
@@ -141,7 +151,7 @@ def until_handled(seconds: float = 60, group: str = "fulfillment", topic: str = 
 def events(
     topic: str, wanted: Callable[[Landed], bool], since: dict[int, int] | None = None
 ) -> list[Landed]:
-    """The events of a topic, from these offsets to its end of now, that are wanted."""
+    """Return the wanted events of a topic, from these offsets to its end of now."""
     found: list[Landed] = []
     with reader() as consumer:
         until_offset = ends(topic)
@@ -168,7 +178,7 @@ def events(
 
 
 def landed(message: KafkaMessage) -> Landed:
-    """The record as text and bytes."""
+    """Return the record as text and bytes."""
     headers = dict(cast("list[tuple[str, bytes]]", message.headers() or []))
     return Landed((message.key() or b"").decode(), message.value() or b"", headers)
 
@@ -176,7 +186,7 @@ def landed(message: KafkaMessage) -> Landed:
 def until_published(
     topic: str, wanted: Callable[[Landed], bool], count: int, seconds: float = 30
 ) -> list[Landed]:
-    """Wait until so many wanted events are on the topic; further copies of an event, which are lawful, do not count."""
+    """Wait until this many wanted events are there; further copies of one, allowed, do not count."""
     return until(
         lambda: events(topic, wanted),
         lambda found: len({event.headers["id"] for event in found}) >= count,
@@ -186,7 +196,7 @@ def until_published(
 
 
 def counts(ids: Sequence[str]) -> dict[str, Counter[str]]:
-    """How often each message id stands in tracking, fulfillment, outbox and audit."""
+    """Count how often each message id is in tracking, fulfillment, outbox and audit."""
     wanted = list(ids)
     of = {
         "tracking": query("select message_id from tracking where message_id = any(%s)", wanted),
@@ -212,12 +222,11 @@ def counts(ids: Sequence[str]) -> dict[str, Counter[str]]:
 
 
 def exactly_one(ids: Sequence[str]) -> None:
-    """Every message has one row in every table: nothing lost, nothing doubled."""
+    """Assert that each message has one row in every table: nothing lost, nothing doubled."""
     for table, counted in counts(ids).items():
         wrong = {key: counted[key] for key in ids if counted[key] != 1}
-        assert not wrong, (
-            f"{table}: {len(wrong)} of {len(ids)} are not there once: {dict(list(wrong.items())[:5])}"
-        )
+        examples = dict(list(wrong.items())[:5])
+        assert not wrong, f"{table}: {len(wrong)} of {len(ids)} are not there once: {examples}"
 
 
 @contextmanager
