@@ -218,8 +218,11 @@ def explain(failure: Exception) -> str:
 
     if isinstance(failure, ValidationError):
         wrong = failure.errors()[0]
-        name = str(wrong["loc"][0]).upper() if wrong["loc"] else failure.title
-        return f"{name}={wrong['input']}: {wrong['msg']} (see .env.example)"
+        reason = wrong["msg"]
+        if wrong["type"] == "value_error":  # one of our own sentences, which names its setting
+            return reason.removeprefix("Value error, ") + " (see .env.example)"
+        name = str(wrong["loc"][0]).upper()
+        return f"{name}={wrong['input']}: {reason} (see .env.example)"
     return str(failure) if isinstance(failure, StackError) else ""
 
 

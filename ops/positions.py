@@ -10,6 +10,8 @@ from ops.topic import reader, spans
 
 TIMEOUT = 5.0
 
+Ends = dict[str, dict[str, int]]  # by topic and partition
+
 
 def lag(env: Mapping[str, str]) -> dict[int, int]:
     """Return how many records of each partition the service has not committed yet.
@@ -36,7 +38,7 @@ def try_lag(env: Mapping[str, str]) -> dict[int, int] | None:
         return None
 
 
-def landed(env: Mapping[str, str]) -> dict[str, dict[str, int]]:
+def landed(env: Mapping[str, str]) -> Ends:
     """Return each partition's end offset in the newest batch that the landing has committed."""
     checkpoint = Path(env["DELTA_ROOT"], "checkpoint")
     commits = (checkpoint / "commits").glob("*")
@@ -45,5 +47,5 @@ def landed(env: Mapping[str, str]) -> dict[str, dict[str, int]]:
         return {}
     newest = checkpoint / "offsets" / str(max(batches))
     last_line = newest.read_text().splitlines()[-1]
-    ends: dict[str, dict[str, int]] = json.loads(last_line)
+    ends: Ends = json.loads(last_line)
     return ends

@@ -34,13 +34,14 @@ def status(stack: Stack) -> dict[str, Any]:
 
 def healthy(found: dict[str, Any]) -> bool:
     """Say whether every process is ready, every slot is read and every connector runs."""
-    processes_ready = all(process["ready"] for process in found["processes"])
-    slots_read = bool(found["slots"]) and all(slot["active"] for slot in found["slots"])
-    connectors_run = bool(found["connectors"])
-    for states in (found["connectors"] or {}).values():
-        connectors_run = connectors_run and set(states) == {"RUNNING"}
-    lag_known = found["consumer_lag"] is not None
-    return processes_ready and slots_read and connectors_run and lag_known
+    if not found["slots"] or not found["connectors"] or found["consumer_lag"] is None:
+        return False
+    ready = [process["ready"] for process in found["processes"]]
+    active = [slot["active"] for slot in found["slots"]]
+    running = []
+    for states in found["connectors"].values():
+        running += [state == "RUNNING" for state in states]
+    return all(ready) and all(active) and all(running)
 
 
 def process(stack: Stack, name: str) -> dict[str, Any]:
@@ -78,7 +79,8 @@ def connectors(url: str) -> dict[str, list[str]] | None:
     states = {}
     for name in sorted(found):
         about = found[name]["status"]
-        states[name] = [part["state"] for part in (about["connector"], *about["tasks"])]
+        parts = [about["connector"], *about["tasks"]]
+        states[name] = [part["state"] for part in parts]
     return states
 
 

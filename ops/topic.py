@@ -34,7 +34,7 @@ def refuse_without_topic(client: Producer | AdminClient, bootstrap: str, topic: 
 
 
 def reader(bootstrap: str, group: str = "pipeline-reader") -> Consumer:
-    """Return a consumer that is told what to read; its group is only asked for its offsets."""
+    """Return a consumer for given partitions; its group is only asked for its offsets."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,

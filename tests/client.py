@@ -186,7 +186,7 @@ def landed(message: KafkaMessage) -> Landed:
 def until_published(
     topic: str, wanted: Callable[[Landed], bool], count: int, seconds: float = 30
 ) -> list[Landed]:
-    """Wait until this many wanted events are there; further copies of one, allowed, do not count."""
+    """Wait until this many wanted events are there; further copies of one do not count."""
     return until(
         lambda: events(topic, wanted),
         lambda found: len({event.headers["id"] for event in found}) >= count,

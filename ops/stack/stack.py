@@ -100,7 +100,8 @@ class Stack:
         part = self.part(name)
         self.stop(name)
         part.prepare(self.run)
-        self.supervisor.spawn(name, argv or part.argv, self.env() | part.env | (env or {}))
+        environment = self.env() | part.env | (env or {})
+        self.supervisor.spawn(name, argv or part.argv, environment)
         self.wait(name)
 
     def wait(self, name: str) -> None:

@@ -4,10 +4,12 @@ import json
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from ops.cli import explain
 from ops.demo import demo
 from ops.extra import ExtraProcess, extra_processes
 from ops.jars import jars_folder
@@ -19,6 +21,7 @@ from ops.stack.files import is_whole, make_secrets
 from ops.stack.part import parts
 from ops.stack.stack import Stack
 from ops.stack.state import Identity, State, read_state, write_state
+from ops.status import healthy
 
 
 def test_a_state_that_was_written_is_read_again(tmp_path: Path) -> None:
@@ -37,7 +40,7 @@ CORE = ["postgres", "kafka", "connect", "audit", "service"]
 
 
 def test_what_is_not_asked_for_is_not_started(tmp_path: Path) -> None:
-    """The landing that goes on is a part only of a stack that is told so."""
+    """The landing that goes on is a part only of a stack that asks for it."""
     settings = Settings(_env_file=None, run_dir=tmp_path, jars_dir=tmp_path)  # type: ignore[call-arg]
     assert [part.name for part in parts(settings)] == CORE
     landing = settings.model_copy(update={"land": True})
@@ -48,7 +51,7 @@ def test_what_is_not_asked_for_is_not_started(tmp_path: Path) -> None:
 def test_an_extra_starts_when_its_switch_is_on(
     tmp_path: Path, name: str, process: ExtraProcess
 ) -> None:
-    """The process of a manifest is a part, before the services, only of a stack that is told so."""
+    """The process of a manifest is a part, before the services, only if the stack asks for it."""
     settings = Settings(
         _env_file=None,  # type: ignore[call-arg]
         run_dir=tmp_path,
@@ -78,7 +81,7 @@ def test_a_setting_of_an_extra_has_the_type_of_its_default(monkeypatch: pytest.M
 
 
 def test_a_pid_that_was_given_to_another_process_is_not_ours() -> None:
-    """A pid with another start time is somebody else, and his group is not signalled."""
+    """A pid with another start time is another process, and its group is not signalled."""
     me = Identity.of(os.getpid())
     assert me.alive()
     stranger = Identity(pid=me.pid, started=me.started - 60)
@@ -87,7 +90,7 @@ def test_a_pid_that_was_given_to_another_process_is_not_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "refusal"),
+    ("printed", "refusal"),
     [
         ('openjdk version "17.0.15" 2025-04-15', None),
         ('openjdk version "21-ea" 2023-09-19', None),
@@ -98,16 +101,16 @@ def test_a_pid_that_was_given_to_another_process_is_not_ours() -> None:
     ],
 )
 def test_a_java_that_will_not_do_is_named_with_the_way_out(
-    said: str | None, refusal: str | None
+    printed: str | None, refusal: str | None
 ) -> None:
-    """Missing, broken and old are told apart, and each says what to install."""
-    sentence = java_unfit(said)
+    """Missing, broken and old are different sentences, and each says what to install."""
+    sentence = java_unfit(printed)
     assert (sentence is None) == (refusal is None)
     assert sentence is None or (refusal or "") in sentence
     assert sentence is None or "install a JDK 17 or newer" in sentence
 
 
-def test_too_little_disk_is_told_in_numbers() -> None:
+def test_too_little_disk_is_reported_in_numbers() -> None:
     """How much there is, how much is needed, and which setting moves the data."""
     assert disk_full(2.0) is None
     sentence = disk_full(1.26)
@@ -115,7 +118,7 @@ def test_too_little_disk_is_told_in_numbers() -> None:
     assert all(word in sentence for word in ("1.3 GiB", "2 are needed", "RUN_DIR"))
 
 
-def test_a_taken_port_is_told_with_its_setting_and_its_owner() -> None:
+def test_a_taken_port_is_reported_with_its_setting_and_its_owner() -> None:
     """The port, the setting that changes it, and who has it."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -128,7 +131,7 @@ def test_a_taken_port_is_told_with_its_setting_and_its_owner() -> None:
 
 
 def test_the_settings_of_a_machine_replace_those_of_the_shared_file(tmp_path: Path) -> None:
-    """Each key stands once in what the process reads; comments and other keys stay."""
+    """Each key is there once in what the process reads; comments and other keys stay."""
     shared = tmp_path / "shared"
     shared.write_text("# why\nlisteners=all\nnode.id=1\n")
     override(shared, {"listeners": "one", "log.dirs": "/data"}, tmp_path / "own")
@@ -136,7 +139,7 @@ def test_the_settings_of_a_machine_replace_those_of_the_shared_file(tmp_path: Pa
 
 
 def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    """An interruption leaves nothing that looks finished, and the next try begins anew."""
+    """An interruption leaves nothing that looks finished, and the next try begins again."""
     folder = tmp_path / "data"
 
     def fill(*, interrupted: bool) -> None:
@@ -249,3 +252,28 @@ def test_a_port_beyond_the_last_is_refused() -> None:
     """A number that no socket takes is an error in the setting, not a traceback later."""
     with pytest.raises(ValidationError, match="audit_port"):
         Settings(audit_port=65_536)
+
+
+def test_a_setting_that_no_extra_declares_is_named() -> None:
+    """Our own sentence about it is printed as it is, and says where settings are explained."""
+    with pytest.raises(ValidationError) as refused:
+        Settings(extras={"NO_SUCH": 1})
+    sentence = "no extra that is here has a setting NO_SUCH (see .env.example)"
+    assert explain(refused.value) == sentence
+
+
+def test_parts_and_slots_and_connectors_make_a_healthy_stack() -> None:
+    """Each of them alone, missing or not well, is enough for exit code 1."""
+    well: dict[str, Any] = {
+        "processes": [{"ready": True}],
+        "consumer_lag": {0: 5},
+        "slots": [{"active": True}],
+        "connectors": {"fulfillment-outbox": ["RUNNING", "RUNNING"]},
+    }
+    assert healthy(well)
+    assert not healthy(well | {"processes": [{"ready": False}]})
+    assert not healthy(well | {"consumer_lag": None})
+    assert not healthy(well | {"slots": None})
+    assert not healthy(well | {"slots": [{"active": False}]})
+    assert not healthy(well | {"connectors": None})
+    assert not healthy(well | {"connectors": {"fulfillment-outbox": ["RUNNING", "FAILED"]}})
