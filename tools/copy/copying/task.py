@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
-from copying.words import TEMPLATE, Words, identifiers, refusals
+from copying.words import TEMPLATE, TEMPLATE_TOPIC, Words, identifiers, refusals
 
 PAGE = "tools/copy/page.md"  # becomes the README of the copy
 NOT_COPIED = (
@@ -59,6 +59,7 @@ def make_copy(template: Path, copy: Path, answers: dict[str, Any], answers_file:
     wishes = read_wishes(answers, copied)
     words = wishes.words
     check_words(template, sources, words)
+    check_topic(template, words.input_topic)
     targets = {path: words.rename(path) for path in copied}
     if not (copy / answers_file).exists():
         check_free(copy, {"README.md", *targets.values()} - set(copied))
@@ -102,6 +103,13 @@ def check_words(template: Path, sources: list[str], words: Words) -> None:
         raise RefusedError("\n".join(found))
 
 
+def check_topic(template: Path, input_topic: str) -> None:
+    """Refuse an input topic that something else is published on."""
+    topics = json.loads((template / "connect" / "topics.json").read_text())
+    if input_topic in topics and input_topic != TEMPLATE_TOPIC:
+        raise RefusedError(f"{input_topic!r} is a topic of the template's: choose another")
+
+
 def check_free(copy: Path, targets: set[str]) -> None:
     """Refuse a folder that has a file of the user's where the first copy would write one."""
     taken = sorted(target for target in targets if (copy / target).exists())
@@ -121,9 +129,14 @@ def deliver(copy: Path, path: str, target: str, wishes: Wishes) -> Path:
     if target != path:
         shutil.move(copy / path, made)
         remove_empty(copy, (copy / path).parent)
-    if not path.endswith(".lock"):
+    if not path.endswith(".lock") and is_text(made):
         made.write_text(finish(made, path, wishes))
     return made
+
+
+def is_text(file: Path) -> bool:
+    """Return whether there is something to rename in this file."""
+    return b"\0" not in file.read_bytes()
 
 
 def remove_empty(copy: Path, folder: Path) -> None:
