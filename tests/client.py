@@ -1,4 +1,4 @@
-"""What a user sees with psql, a Kafka client and an HTTP client, in a few words for the tests."""
+"""What a user sees with psql, a Kafka client and an HTTP client, as short functions."""
 
 import os
 import time
@@ -28,7 +28,7 @@ Headers = list[tuple[str, str | bytes | None]]
 
 
 class Sent(NamedTuple):
-    """One record to send: its message id in the header, the order id as its key."""
+    """One record to send, with its message id as header and the order id as key."""
 
     message_id: str | bytes | None
     key: str
@@ -37,7 +37,7 @@ class Sent(NamedTuple):
 
 
 class Landed(NamedTuple):
-    """One event as a consumer finds it."""
+    """One event as a consumer receives it."""
 
     key: str
     value: bytes
@@ -47,7 +47,7 @@ class Landed(NamedTuple):
 def until(
     look: Callable[[], Found], done: Callable[[Found], bool], seconds: float, what: str
 ) -> Found:
-    """Look until it is done; if it never is, say what was seen last."""
+    """Wait until this is true; at the deadline, fail with what was seen last."""
     deadline = time.monotonic() + seconds
     while not done(found := look()):
         if time.monotonic() > deadline:
@@ -82,7 +82,7 @@ def fresh(prefix: str = "t") -> str:
 
 
 def send(records: Sequence[Sent], topic: str = TOPIC) -> list[tuple[int, int]]:
-    """Send them in sequence, and return partition and offset of each, all acknowledged."""
+    """Send the records in sequence; return the position of each, once all are acknowledged."""
     producer = Producer(PRODUCER | {"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
     places: dict[int, tuple[int, int]] = {}
 
@@ -231,7 +231,7 @@ def exactly_one(ids: Sequence[str]) -> None:
 
 @contextmanager
 def reader(group: str = "tests") -> Iterator[Consumer]:
-    """A consumer that is closed after use."""
+    """Return a consumer that is closed after use."""
     consumer = Consumer(
         {
             "bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"],

@@ -1,4 +1,4 @@
-"""What may be deleted is deleted, and nothing that stays notices: none of the extras, each alone, all."""
+"""The core works with no extra, with each alone, and with all."""
 
 import os
 import shutil
@@ -70,7 +70,7 @@ def test_with_these_extras_alone_nothing_is_missing(tmp_path: Path, kept: tuple[
 
 
 def test_what_is_imported_is_the_copy(tmp_path: Path) -> None:
-    """Every module of ours that the unit tests import lies in the copy, none where it is installed."""
+    """Every module of ours that the unit tests import is the copy's, not an installed one."""
     copy = copy_with(tmp_path, ())
     plugin = copy / "own_files.py"
     plugin.write_text(OWN_FILES)
@@ -88,7 +88,7 @@ ROOMS = {"contract", "service", "connect", "migrations", "spark", "extras", "ops
 
 
 def pytest_sessionfinish() -> None:
-    """Write down where each of our modules came from."""
+    """Record where each of our modules came from."""
     ours = [module for name, module in sys.modules.items() if name.partition(".")[0] in ROOMS]
     files = [module.__file__ for module in ours if getattr(module, "__file__", None)]
     (Path(__file__).parent / "imported").write_text("\\n".join(files))
@@ -96,7 +96,7 @@ def pytest_sessionfinish() -> None:
 
 
 def test_control_a_core_that_needs_an_extra_is_found(tmp_path: Path) -> None:
-    """With an import of a deleted store in the core, neither the types nor the import rules hold."""
+    """An import of a deleted store in the core fails both the types and the import rules."""
     copy = copy_with(tmp_path, ())
     with (copy / "service" / "health.py").open("a") as file:
         file.write(f"\nfrom extras.{EXTRAS[-1]}.store import store as needed  # noqa: E402\n")
