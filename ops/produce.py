@@ -15,7 +15,6 @@ from contract.samples import Sample
 from ops.stack.supervisor import StackError
 from ops.topic import refuse_without_topic
 
-TOPIC = INPUT_TOPIC
 PATIENCE_SECONDS = 30  # for one record; librdkafka's own five minutes look like a hanging command
 
 Report = Callable[[KafkaError | None, Message], None]

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from contract.names import INPUT_TOPIC
 from contract.order import InvalidOrderError
 from contract.samples import INVALID, Sample, invalid
 from ops.orders import make_records
@@ -18,7 +19,7 @@ RECORDS = make_records(seed=1, run="r20261121-100000-000", count=2000)
 def received(record: Sample) -> Received:
     """The record as the service gets it."""
     headers: Headers = [*record.headers()]
-    return Received("order.events", 0, 0, record.order_id.encode(), record.value, headers)
+    return Received(INPUT_TOPIC, 0, 0, record.order_id.encode(), record.value, headers)
 
 
 def test_the_same_seed_gives_the_same_records() -> None:

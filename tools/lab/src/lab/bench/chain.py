@@ -11,11 +11,12 @@ from statistics import median, quantiles
 import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from contract.names import INPUT_TOPIC
 from lab.bench.numbers import Number, compare
 from lab.environment import empty_tables
 from lab.reference_orders import FIRST, send
 from ops.positions import try_lag
-from ops.produce import TOPIC, connect
+from ops.produce import connect
 from ops.stack.stack import Stack
 from ops.stack.supervisor import until
 
@@ -40,7 +41,7 @@ def rate(stack: Stack, module: str, count: int) -> float:
     numbers = range(FIRST, FIRST + count)
     with running_service(stack, module) as (producer, events):
         started = time.perf_counter()
-        send(producer, TOPIC, numbers)
+        send(producer, INPUT_TOPIC, numbers)
         last = max(read_moments(events, numbers))
         return count / (last - started)
 
@@ -56,7 +57,7 @@ def latency(stack: Stack, orders: int, _rounds: int) -> list[Number]:
     ):
         start = time.perf_counter()
         due = [start + n / RATE for n in range(count)]
-        sending = background.submit(send, producer, TOPIC, wait_for_each(numbers, due))
+        sending = background.submit(send, producer, INPUT_TOPIC, wait_for_each(numbers, due))
         arrived = read_moments(events, numbers)
         sending.result()
     delays = [(came - then) * 1000 for came, then in zip(arrived, due, strict=True)]
@@ -86,8 +87,8 @@ def memory(stack: Stack, orders: int, _rounds: int) -> list[Number]:
     small = range(FIRST, FIRST + orders * 10)
     large = range(orders // 100)
     with running_service(stack, "service") as (producer, _):
-        send_small = partial(send, producer, TOPIC, small)
-        send_large = partial(send, producer, TOPIC, large, lambda _: LARGE_VALUE)
+        send_small = partial(send, producer, INPUT_TOPIC, small)
+        send_large = partial(send, producer, INPUT_TOPIC, large, lambda _: LARGE_VALUE)
         over_small = watch_memory(stack, f"{len(small):,} orders", send_small)
         over_large = watch_memory(stack, f"{len(large)} records of 1 MB", send_large)
     return over_small + over_large
@@ -132,7 +133,7 @@ def running_service(stack: Stack, module: str) -> Iterator[tuple[Producer, Consu
     producer = connect(stack.env()["KAFKA_BOOTSTRAP_SERVERS"])
     warm_up = range(FIRST - 100, FIRST)
     with follow(stack, EVENTS) as events:
-        send(producer, TOPIC, warm_up)
+        send(producer, INPUT_TOPIC, warm_up)
         read_moments(events, warm_up)
         yield producer, events
     stack.stop("service")

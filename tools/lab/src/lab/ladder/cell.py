@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Producer
 
+from contract.names import INPUT_TOPIC
 from contract.samples import Sample, make_order
 from lab.environment import connect_as_admin
 from lab.kafka_proxy import AckLosses, KafkaProxy
@@ -18,7 +19,6 @@ from lab.ladder.steps import OUTBOX, POST, PRODUCER, WHOLE, fault_points, plan_f
 from lab.ladder.topics import watch_group
 from lab.ladder.worker_pool import WorkerPool
 from ops.fault_proxy import StubServer, forward
-from ops.produce import TOPIC
 from ops.settings import HOST
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError, until
@@ -95,7 +95,7 @@ def produce(proxy: KafkaProxy, orders: Sequence[Sample], *, idempotent: bool) ->
     )
     for order in orders:
         producer.produce(
-            TOPIC,
+            INPUT_TOPIC,
             key=order.order_id,
             value=order.value,
             headers=list(order.headers()),

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from contract.names import INPUT_TOPIC
 from lab.environment import connect_as_admin
 from lab.ladder.steps import OUTBOX, POST
 from lab.ladder.topics import EVENTS, id_in_header, id_in_value
-from ops.produce import TOPIC
 from ops.topic import read
 
 
@@ -31,7 +31,7 @@ def count_hops(
     else:
         entries = read_ids(env, "DATABASE_URL", "ladder.audit_entry")
     found = {
-        "orders": map(id_in_header, read(servers, TOPIC)),
+        "orders": map(id_in_header, read(servers, INPUT_TOPIC)),
         "rows": read_ids(env, "DATABASE_URL", fulfillments),
         "events": map(id_in_value, read(servers, EVENTS)),
         "audit entries": entries,

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from ops.produce import TOPIC
+from contract.names import INPUT_TOPIC
 from ops.stack.supervisor import until
 from ops.topic import SECONDS
 
@@ -56,7 +56,7 @@ class TimedCommit:
 
     def is_committed(self) -> bool:
         """Return whether the broker has every stored offset."""
-        partitions = [TopicPartition(TOPIC, partition) for partition in self.stored]
+        partitions = [TopicPartition(INPUT_TOPIC, partition) for partition in self.stored]
         committed = self.consumer.committed(partitions, SECONDS)
         return all(at.offset >= self.stored[at.partition] for at in committed)
 

@@ -13,11 +13,11 @@ import psycopg
 import requests
 from confluent_kafka import Consumer, Message, Producer
 
+from contract.names import INPUT_TOPIC
 from lab.ladder.fault_plan import FaultPlan
 from lab.ladder.offsets import ManualCommit, TimedCommit
 from lab.ladder.steps import CONSUMER, PRODUCER
 from lab.ladder.topics import EVENTS, id_in_header
-from ops.produce import TOPIC
 from ops.topic import SECONDS
 
 INSERT_TRACKING = "insert into ladder.tracking values (%s) on conflict do nothing"
@@ -101,7 +101,7 @@ def main() -> None:
     }
     consumer = Consumer({**servers, **member, **commit.SETTINGS})
     producer = Producer({**servers, "enable.idempotence": step >= PRODUCER, "linger.ms": 0})
-    consumer.subscribe([TOPIC])
+    consumer.subscribe([INPUT_TOPIC])
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as database:
         service = PlainService(
             step=step,

@@ -6,7 +6,7 @@ from typing import cast
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from ops.produce import TOPIC
+from contract.names import INPUT_TOPIC
 from ops.topic import SECONDS, spans
 
 EVENTS = "fulfillment.events"
@@ -28,8 +28,8 @@ def id_in_value(record: Message) -> str:
 def watch_group(consumer: Consumer) -> Callable[[], bool]:
     """Return a check whether the group has committed every order that is on the topic now."""
     ends = [
-        TopicPartition(TOPIC, number, span.stop)
-        for number, span in spans(consumer, TOPIC).items()
+        TopicPartition(INPUT_TOPIC, number, span.stop)
+        for number, span in spans(consumer, INPUT_TOPIC).items()
         if span
     ]
 
