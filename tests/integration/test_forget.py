@@ -27,7 +27,7 @@ from tests.stores import OWN_TABLES, RETAINED
 FORTNIGHT = 14 * 86_400.0
 
 
-class Shelf(NamedTuple):
+class StoreUnderTest(NamedTuple):
     """A store with a subscriber of its own for one test."""
 
     name: str
@@ -68,7 +68,7 @@ class Shelf(NamedTuple):
 
 
 @pytest.fixture(params=RETAINED)
-def shelf(request: pytest.FixtureRequest, spoiled: Stack) -> Iterator[Shelf]:
+def tested(request: pytest.FixtureRequest, spoiled: Stack) -> Iterator[StoreUnderTest]:
     """Return each store that keeps something for each message or order."""
     subscriber = fresh("subscriber")
     env = spoiled.env() | {"SUBSCRIBER": subscriber}
@@ -76,7 +76,7 @@ def shelf(request: pytest.FixtureRequest, spoiled: Stack) -> Iterator[Shelf]:
         env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5, "-c lock_timeout=200"
     )
     store = load_store(request.param).make_store(partial(write, engine, subscriber))
-    yield Shelf(request.param, engine, store, subscriber, env)
+    yield StoreUnderTest(request.param, engine, store, subscriber, env)
     engine.dispose()
 
 
@@ -86,76 +86,76 @@ def ids(count: int) -> list[str]:
     return [f"{prefix}-{n}" for n in range(count)]
 
 
-def test_old_rows_are_deleted_and_young_ones_kept(shelf: Shelf) -> None:
+def test_old_rows_are_deleted_and_young_ones_kept(tested: StoreUnderTest) -> None:
     """Of a hundred messages, the forty old ones are deleted seven at a time; the others stay."""
     old, young = ids(40), ids(60)
-    assert shelf.handle(old + young) == [True] * 100
-    shelf.age(old)
-    assert shelf.forget() == 40
-    assert shelf.forget() == 0
-    assert shelf.handle(young) == [False] * 60
+    assert tested.handle(old + young) == [True] * 100
+    tested.age(old)
+    assert tested.forget() == 40
+    assert tested.forget() == 0
+    assert tested.handle(young) == [False] * 60
 
 
-def test_limit_a_forgotten_message_is_handled_again(shelf: Shelf) -> None:
+def test_limit_a_forgotten_message_is_handled_again(tested: StoreUnderTest) -> None:
     """A redelivery after the retention is fresh: only derived ids keep its effect single."""
     old = ids(3)
-    shelf.handle(old)
-    shelf.age(old)
-    assert shelf.handle(old) == [False] * 3
-    shelf.age(old)
-    shelf.forget()
-    assert shelf.handle(old) == [True] * 3
+    tested.handle(old)
+    tested.age(old)
+    assert tested.handle(old) == [False] * 3
+    tested.age(old)
+    tested.forget()
+    assert tested.handle(old) == [True] * 3
     tables = counts(old)
     assert set(tables["fulfillment"].values()) == set(tables["outbox"].values()) == {1}
 
 
-def test_a_locked_row_is_left_for_the_next_run(shelf: Shelf) -> None:
+def test_a_locked_row_is_left_for_the_next_run(tested: StoreUnderTest) -> None:
     """A locked row is skipped without waiting, and deleted when it is free."""
     old = ids(20)
-    shelf.handle(old)
-    shelf.age(old)
-    table, key = shelf.table
+    tested.handle(old)
+    tested.age(old)
+    table, key = tested.table
     with connect(role="postgres") as holder, holder.transaction():
         holder.execute(f"select from {table} where {key} = %s for update".encode(), [old[11]])
-        assert shelf.forget() == 19
-    assert shelf.forget() == 1
+        assert tested.forget() == 19
+    assert tested.forget() == 1
 
 
 def test_control_without_skip_locked_it_waits_for_the_row(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    tested: StoreUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without `skip locked` the same statement waits, so the test above can see a wait."""
     old = ids(5)
-    shelf.handle(old)
-    shelf.age(old)
-    table, key = shelf.table
+    tested.handle(old)
+    tested.age(old)
+    table, key = tested.table
     url, file = (
-        shelf.env["DATABASE_URL"].replace("app@", "purger@"),
-        Path(shelf.env["SECRETS_DIR"], "purger_password"),
+        tested.env["DATABASE_URL"].replace("app@", "purger@"),
+        Path(tested.env["SECRETS_DIR"], "purger_password"),
     )
     engine = connect_to(url, file, 5, "-c lock_timeout=200")
     [before] = query("select now() - interval '14 days'")[0]
-    given = {"subscriber": shelf.subscriber, "before": before, "limit": 9}
+    given = {"subscriber": tested.subscriber, "before": before, "limit": 9}
     with connect(role="postgres") as holder, holder.transaction():
         holder.execute(f"select from {table} where {key} = %s for update".encode(), [old[2]])
         with pytest.raises(OutageError, match="55P03"):
-            list(batches(engine, load_store(shelf.name).FORGET.replace("skip locked", ""), given))
+            list(batches(engine, load_store(tested.name).FORGET.replace("skip locked", ""), given))
     engine.dispose()
 
 
-def test_no_writer_waits(shelf: Shelf) -> None:
+def test_no_writer_waits(tested: StoreUnderTest) -> None:
     """While thousands of rows are deleted, no writer waits 200 ms for a lock."""
     old = ids(4000)
     for first in range(0, 4000, 1000):
-        shelf.handle(old[first : first + 1000])
-    shelf.age(old)
+        tested.handle(old[first : first + 1000])
+    tested.age(old)
     forgotten: list[int] = []
-    purging = threading.Thread(target=lambda: forgotten.append(shelf.forget(batch=20)))
+    purging = threading.Thread(target=lambda: forgotten.append(tested.forget(batch=20)))
     purging.start()
     beside = 0
     while purging.is_alive():
         assert (
-            shelf.handle(ids(10)) == [True] * 10
+            tested.handle(ids(10)) == [True] * 10
         )  # an outage, which a lock is, would be raised here
         beside += purging.is_alive()
     purging.join()
@@ -169,21 +169,21 @@ def run(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_an_age_below_the_longest_redelivery_is_refused(shelf: Shelf) -> None:
+def test_an_age_below_the_longest_redelivery_is_refused(tested: StoreUnderTest) -> None:
     """An age below retention plus longest replay is refused with both numbers."""
-    old, env = ids(2), shelf.env | {"ATTACH": "true", "DEDUP_STORE": shelf.name}
-    shelf.handle(old)
-    shelf.age(old)
+    old, env = ids(2), tested.env | {"ATTACH": "true", "DEDUP_STORE": tested.name}
+    tested.handle(old)
+    tested.age(old)
     refused = run(env, "--older-than", "13d")
     assert refused.returncode == 2
     assert "order.events keeps a record for 7 d, a replay may take 7 d more" in refused.stderr
     assert "give at least 14 d, or --risk-doubles" in refused.stderr
-    assert shelf.handle(old) == [False, False]
-    shelf.age(old)
+    assert tested.handle(old) == [False, False]
+    tested.age(old)
     done = run(env, "--older-than", "13d", "--risk-doubles", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert (report["store"], report["forgotten"], report["batches"]) == (shelf.name, 2, 1)
+    assert (report["store"], report["forgotten"], report["batches"]) == (tested.name, 2, 1)
 
 
 def test_a_store_that_forgets_nothing_says_so(spoiled: Stack) -> None:
