@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline_check.budget.command import judge, main
-from pipeline_check.budget.intent import IntentError, read
-from pipeline_check.budget.names import DEFAULTS, KINDS
-from pipeline_check.budget.quantity import parse, told
-from pipeline_check.budget.sums import INEQUALITIES
+from pipeline_check.budget.amounts import DEFAULTS, KINDS, format_amount, parse_amount
+from pipeline_check.budget.inequalities import INEQUALITIES
+from pipeline_check.budget.intent import IntentError, read_intent
+from pipeline_check.budget.judge import judge_budget, print_budget
 
 INTENT = Path(__file__).parent / "budget" / "pyproject.toml"
 TIGHT = {  # the larger side at exactly the smaller one's value
@@ -26,7 +25,7 @@ TIGHT = {  # the larger side at exactly the smaller one's value
 
 def test_sums_that_hold_make_no_finding() -> None:
     """Every inequality whose numbers are given is judged; the one without any is not asked."""
-    lines, findings = judge(INTENT)
+    lines, findings = judge_budget(INTENT)
     assert findings == []
     assert [line for line in lines if line.startswith("not ")] == [
         "not asked  budget-lease: lease > p99"
@@ -36,7 +35,7 @@ def test_sums_that_hold_make_no_finding() -> None:
 
 def test_the_numbers_are_those_of_the_files() -> None:
     """What the intent reads from a file is what that file sets, in one unit."""
-    given = read(INTENT)
+    given = read_intent(INTENT)
     assert (given["poll_interval"], given["timeout"], given["stop_grace"]) == (300, 5, 20)
     assert (given["topic_retention"], given["dead_letter_age"]) == (7 * 86_400, 30 * 86_400)
     assert given["slot_keep_size"] == 4 * 1024**3
@@ -47,15 +46,15 @@ def test_an_inequality_fails_when_its_larger_side_shrinks(larger: str, tmp_path:
     """With the least that suffices it holds; with an eighth of that it is the one finding, with numbers and a fix."""
     flags = TIGHT[larger].split()
     name = larger.partition("=")[0]
-    _, holding = judge(tmp_path / "none.toml", [larger, *flags])
+    _, holding = judge_budget(tmp_path / "none.toml", [larger, *flags])
     assert [finding for finding in holding if finding.id != "budget-incomplete"] == []
-    less = read(tmp_path / "none.toml", [larger])[name] / 8
+    less = read_intent(tmp_path / "none.toml", [larger])[name] / 8
     unit = "B" if KINDS[name] == "size" else "s"
-    lines, found = judge(tmp_path / "none.toml", [f"{name}={less:.3f}{unit}", *flags])
+    lines, found = judge_budget(tmp_path / "none.toml", [f"{name}={less:.3f}{unit}", *flags])
     broken = [finding for finding in found if finding.id != "budget-incomplete"]
     assert len(broken) == 1
     assert name in broken[0].fix
-    assert told(less, KINDS[name]) in broken[0].message
+    assert format_amount(less, KINDS[name]) in broken[0].message
     assert any(line.startswith("FAILS") for line in lines)
 
 
@@ -68,7 +67,7 @@ def test_every_inequality_is_tried() -> None:
 
 def test_a_number_that_is_missing_is_named() -> None:
     """Half of an inequality is not judged, and the finding names what lacks and how to write it."""
-    _, found = judge(Path("none.toml"), ["drain=5s"])
+    _, found = judge_budget(Path("none.toml"), ["drain=5s"])
     assert [(one.id, one.fix) for one in found] == [("budget-incomplete", 'stop_grace = "30s"')]
 
 
@@ -85,8 +84,8 @@ def test_an_intent_that_cannot_be_read_is_said(text: str, reason: str, tmp_path:
     file = tmp_path / "intent.toml"
     file.write_text(f"[budget]\n{text}\n")
     with pytest.raises(IntentError, match=reason):
-        read(file)
-    assert main([str(file)]) == 2
+        read_intent(file)
+    assert print_budget([str(file)]) == 2
 
 
 @pytest.mark.parametrize("reference", ["none.py#x", "intent.toml#x", "a.json#a/b"])
@@ -96,7 +95,7 @@ def test_a_reference_that_leads_nowhere_is_said(reference: str, tmp_path: Path) 
     file = tmp_path / "intent.toml"
     file.write_text(f'[budget]\ndrain = "{reference}"\n')
     with pytest.raises(IntentError, match="drain"):
-        read(file)
+        read_intent(file)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +112,14 @@ def test_a_reference_that_leads_nowhere_is_said(reference: str, tmp_path: Path) 
 )
 def test_an_amount_is_read_and_told_alike(text: str, kind: str, seconds: float, again: str) -> None:
     """What people write comes back as people write it."""
-    amount = parse(text, kind, {"time": "s", "count": ""}.get(kind, "B"))
+    amount = parse_amount(text, kind, {"time": "s", "count": ""}.get(kind, "B"))
     assert amount == seconds
-    assert told(amount, kind) == again
+    assert format_amount(amount, kind) == again
 
 
 def test_the_exit_code_says_whether_the_sums_hold(capsys: pytest.CaptureFixture[str]) -> None:
     """0 when all hold, 1 when one does not, and every inequality is printed with its numbers."""
-    assert main([str(INTENT)]) == 0
+    assert print_budget([str(INTENT)]) == 0
     assert "5 min >= 2 * (1 * (2 * 5 s + 0 + 6 * 5 s) + 1 min)" in capsys.readouterr().out
-    assert main([str(INTENT), "stop_grace=5s"]) == 1
-    assert main(["none.toml"]) == 2
+    assert print_budget([str(INTENT), "stop_grace=5s"]) == 1
+    assert print_budget(["none.toml"]) == 2

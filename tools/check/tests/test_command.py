@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from pipeline_check import command
 from pipeline_check.command import app
-from pipeline_check.live.command import EXTRA
+from pipeline_check.live.look import EXTRA
 
 SWITCH = "enable.idempotence=false\nacks=all\n"
 OFF = f"bootstrap.servers=kafka:9092\n{SWITCH}"

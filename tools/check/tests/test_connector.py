@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline_check import connector as connector_rules
-from pipeline_check.audit import audit, look
+from pipeline_check.audit import audit, read_sources
 from pipeline_check.connector.ddl import publications, tables
 from pipeline_check.connector.granted import grants
 from pipeline_check.connector.lint import is_outbox, judge, lint
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.surroundings import Surroundings, Table
 from pipeline_check.connector.values import RULES
-from pipeline_check.finding import Finding
 from pipeline_check.reading.block import Block, Setting
-from pipeline_check.reading.connect_json import read_json
+from pipeline_check.reading.json_file import read_json
+from pipeline_check.rules.finding import Finding
 from pipeline_check.walk import files
 
 Changes = dict[str, str | None]
@@ -421,6 +421,6 @@ def test_the_audit_asks_the_rules(tmp_path: Path) -> None:
         json.dumps(CONNECTOR | {"slot.drop.on.stop": "true", "snapshot.mode": "initial"})
     )
     (tmp_path / "tables.sql").write_text("create table outbox (id uuid);")
-    found = audit(look(files([tmp_path]), []), {}).findings
+    found = audit(read_sources(files([tmp_path]), []), {}).findings
     wanted = {"snapshot-mode", "slot-drop-on-stop", "router-column-missing"}
     assert wanted <= {one.id for one in found if one.file == str(tmp_path / "connector.json")}

@@ -10,12 +10,12 @@ import pytest
 
 from pipeline_check.connector.outbox import POSTGRES
 from pipeline_check.connector.surroundings import Surroundings
-from pipeline_check.finding import Finding
 from pipeline_check.live import broker, cluster, connectors, login, slots, topics
 from pipeline_check.live.broker import Broker, Topic
 from pipeline_check.live.cluster import Cluster
-from pipeline_check.live.command import EXTRA, look
 from pipeline_check.live.database import Database
+from pipeline_check.live.look import EXTRA, look
+from pipeline_check.rules.finding import Finding
 
 GOOD = {
     "wal_level": "logical",

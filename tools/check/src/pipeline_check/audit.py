@@ -1,41 +1,41 @@
-"""The audit: every file read once, every producer judged, every check asked, and what is ignored set aside."""
+"""The audit: read every file once, judge every producer, check the rest, set aside what is ignored."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipeline_check.checks import CHECKS
 from pipeline_check.clients.client import Version
 from pipeline_check.connector.lint import lint
-from pipeline_check.finding import Finding
-from pipeline_check.ignores import Ignore, apply, complaints, inline, left_out
-from pipeline_check.judgement import Judgement
-from pipeline_check.producers import judgements
+from pipeline_check.ignores import Ignore, apply_ignores, find_useless, is_left_out, read_comments
 from pipeline_check.reading.block import Block
 from pipeline_check.reading.read import load, read_text, reader_of
 from pipeline_check.reading.unreadable import UnreadableError
-from pipeline_check.rules import finding
+from pipeline_check.rules.catalog import make_finding
+from pipeline_check.rules.consumers import find_in_consumers
+from pipeline_check.rules.cross_file import find_across_files
+from pipeline_check.rules.finding import Finding
+from pipeline_check.rules.judge import Judgement
+from pipeline_check.rules.producers import judge_producers
+from pipeline_check.rules.topics import find_in_topics
 
 SQL = re.compile(r"create\s+(table|publication)|grant\s", re.IGNORECASE)
 
 
 @dataclass
-class Looked:
-    """What was read: blocks, files that could not be, and what should be ignored in them."""
+class Sources:
+    """What was read: blocks, SQL, files that cannot be read, and what is to be ignored in them."""
 
     blocks: list[Block] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     ignores: list[Ignore] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    sql: list[str] = field(
-        default_factory=list
-    )  # of migrations: the tables that connectors are held against
+    sql: list[str] = field(default_factory=list)  # of migrations: the tables of the connectors
 
 
 @dataclass
 class Audit:
-    """All that there is to say."""
+    """The result of an audit."""
 
     files: int
     producers: list[Judgement]
@@ -43,49 +43,64 @@ class Audit:
     ignored: dict[Finding, Ignore]
 
     def every(self) -> list[Finding]:
-        """The producers' findings and the rest."""
-        return [each for producer in self.producers for each in producer.findings] + self.findings
+        """Return the findings about producers, and then the others."""
+        of_producers = [each for producer in self.producers for each in producer.findings]
+        return of_producers + self.findings
 
 
-def look(files: Iterable[tuple[Path, bool]], ignores: Sequence[Ignore]) -> Looked:
-    """Read every file that is not left out as a whole; what cannot be read is a finding, not an end."""
-    looked = Looked(ignores=list(ignores))
+def read_sources(files: Iterable[tuple[Path, bool]], ignores: Sequence[Ignore]) -> Sources:
+    """Read every file that is not left out; a file that cannot be read is a finding."""
+    sources = Sources(ignores=list(ignores))
     for path, named in files:
-        name, reader = str(path), reader_of(path)
-        if left_out(name, ignores):
+        if is_left_out(str(path), ignores):
             continue
-        looked.files.append(name)
+        sources.files.append(str(path))
         try:
-            if reader:
-                text = load(path, name)
-                looked.sql += [text] if path.suffix == ".py" and SQL.search(text) else []
-                looked.blocks += read_text(reader, name, text)
-                looked.ignores += inline(name, text)
-            elif path.suffix == ".sql":
-                looked.sql.append(load(path, name))
-            elif named:
-                raise UnreadableError(name, 1, "nobody here reads this kind of file")
+            read_source(sources, path, named=named)
         except UnreadableError as broken:
-            fix = "mend it, or leave it out"
-            looked.findings.append(
-                finding("cannot-read", broken.file, broken.line, str(broken), fix)
+            finding = make_finding(
+                "cannot-read",
+                broken.file,
+                broken.line,
+                str(broken),
+                "fix it, or leave it out",
             )
-    return looked
+            sources.findings.append(finding)
+    return sources
 
 
-def audit(looked: Looked, versions: Mapping[str, Version], more: Sequence[Finding] = ()) -> Audit:
-    """Judge what was read; `more` are findings that others made."""
-    producers = list(judgements(looked.blocks, versions))
-    found_by_checks = (found for check in CHECKS for found in check(looked.blocks))
-    rest = [*looked.findings, *found_by_checks, *lint(looked.blocks, looked.sql), *more]
-    every = [found for producer in producers for found in producer.findings] + rest
-    ignored = apply(every, looked.ignores)
-    kept = [found for found in rest if found not in ignored]
-    kept += complaints(looked.ignores, ignored.values(), looked.files)
+def read_source(sources: Sources, path: Path, *, named: bool) -> None:
+    """Read one file; a kind of file that nothing reads is an error if the user named it."""
+    name = str(path)
+    reader = reader_of(path)
+    if reader:
+        text = load(path, name)
+        if path.suffix == ".py" and SQL.search(text):
+            sources.sql.append(text)
+        sources.blocks += read_text(reader, name, text)
+        sources.ignores += read_comments(name, text)
+    elif path.suffix == ".sql":
+        sources.sql.append(load(path, name))
+    elif named:
+        raise UnreadableError(name, 1, "nothing here reads this kind of file")
+
+
+def audit(sources: Sources, versions: Mapping[str, Version], more: Sequence[Finding] = ()) -> Audit:
+    """Judge what was read; `more` are findings from elsewhere."""
+    blocks = sources.blocks
+    producers = list(judge_producers(blocks, versions))
+    others = [
+        *sources.findings,
+        *find_in_consumers(blocks),
+        *find_in_topics(blocks),
+        *find_across_files(blocks),
+        *lint(blocks, sources.sql),
+        *more,
+    ]
+    of_producers = [found for producer in producers for found in producer.findings]
+    ignored = apply_ignores(of_producers + others, sources.ignores)
+    kept = [found for found in others if found not in ignored]
+    kept += find_useless(sources.ignores, ignored.values(), sources.files)
+    kept.sort(key=lambda each: (each.file, each.line, each.id))
     visible = [producer.without(set(ignored)) for producer in producers]
-    return Audit(
-        len(looked.files),
-        visible,
-        sorted(kept, key=lambda each: (each.file, each.line, each.id)),
-        ignored,
-    )
+    return Audit(len(sources.files), visible, kept, ignored)

@@ -75,7 +75,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     Exit codes: 0 fine, 1 found something, 2 could not look.
     """
     if budget:
-        from pipeline_check.budget.command import main as print_budget
+        from pipeline_check.budget.judge import print_budget
 
         raise typer.Exit(print_budget(budget))
     form = Form.table
@@ -108,22 +108,22 @@ def run(  # noqa: PLR0913 - what was asked for
     live: bool,
 ) -> int:
     """Audit files, and what runs if that was asked for; print it and return the exit code."""
-    from pipeline_check.audit import audit, look
-    from pipeline_check.budget.audited import budgets
-    from pipeline_check.clients.client import versions as parse_versions
-    from pipeline_check.finding import Finding
-    from pipeline_check.ignores import from_file
+    from pipeline_check.audit import audit, read_sources
+    from pipeline_check.budget.judge import find_in_budgets
+    from pipeline_check.clients.client import parse_versions
+    from pipeline_check.ignores import read_ignore_file
     from pipeline_check.output import failing, print_as
+    from pipeline_check.rules.finding import Finding
 
-    judged_versions = parse_versions(versions)
-    looked = look(files(paths), from_file(ignore_file))
+    named_versions = parse_versions(versions)
+    sources = read_sources(files(paths), read_ignore_file(ignore_file))
     running: list[Finding] = []
     if live:
-        from pipeline_check.live.command import look as look_at_what_runs
+        from pipeline_check.live.look import look
 
-        running = look_at_what_runs(os.environ, looked.blocks, looked.sql)
-    more = [*budgets(looked.files), *running]
-    found = audit(looked, judged_versions, more)
+        running = look(os.environ, sources.blocks, sources.sql)
+    more = [*find_in_budgets(sources.files), *running]
+    found = audit(sources, named_versions, more)
     print_as(form.value, found)
     if any(each.id == "cannot-look" for each in running):
         return 2

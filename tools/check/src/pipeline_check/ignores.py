@@ -1,4 +1,4 @@
-"""Findings that somebody has decided to live with: in the line or in a file, and always with a reason."""
+"""Findings that a user decided to live with: in a comment or in a file, always with a reason."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,54 +6,55 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from pipeline_check.finding import Finding
-from pipeline_check.rules import finding
+from pipeline_check.rules.catalog import make_finding
+from pipeline_check.rules.finding import Finding
 
 FILE = ".pipeline-check-ignore"
-INLINE = re.compile(r"(?:#|//|<!--|;)\s*check: ignore\[([\w-]+)\]\s*(.*?)\s*(?:-->)?$")
+COMMENT = re.compile(r"(?:#|//|<!--|;)\s*check: ignore\[([\w-]+)\]\s*(.*?)\s*(?:-->)?$")
 
 
 @dataclass(frozen=True)
 class Ignore:
-    """One rule that is looked away from, in one place, and why."""
+    """One rule that is ignored in one place, and why."""
 
-    rule: str
+    rule: str  # or * to leave whole files out
     files: str  # a pattern
-    line: int  # the line it is for and the one below; 0 for all
+    line: int  # the line that it is for, with the line below; 0 for all lines
     reason: str
-    stands: tuple[str, int]  # where it is written
+    written_at: tuple[str, int]  # file and line of the ignore itself
 
     def covers(self, found: Finding) -> bool:
-        """Whether it is meant; without a reason nothing is."""
-        near = not self.line or found.line in (self.line, self.line + 1)
-        return (
-            bool(self.reason) and found.id == self.rule and near and fnmatch(found.file, self.files)
-        )
+        """Return whether it is for this finding; without a reason it is for none."""
+        if not self.reason or found.id != self.rule:
+            return False
+        near = self.line == 0 or found.line in (self.line, self.line + 1)
+        return near and fnmatch(found.file, self.files)
 
 
-def left_out(file: str, ignores: Iterable[Ignore]) -> bool:
-    """Whether a file is not looked at at all: a line of the ignore file with * for the id."""
+def is_left_out(file: str, ignores: Iterable[Ignore]) -> bool:
+    """Return whether a line of the ignore file with * for the rule leaves this file out."""
     return any(each.rule == "*" and each.reason and fnmatch(file, each.files) for each in ignores)
 
 
-def inline(file: str, text: str) -> list[Ignore]:
-    """Those in comments: for their own line, and for the next."""
+def read_comments(file: str, text: str) -> list[Ignore]:
+    """Return the ignores in comments; each is for its own line and the next."""
+    found: list[Ignore] = []
     if "check: ignore[" not in text:
-        return []
-    matches = ((number, INLINE.search(line)) for number, line in enumerate(text.splitlines(), 1))
-    return [
-        Ignore(match[1], file, number, match[2], (file, number))
-        for number, match in matches
-        if match
-    ]
+        return found
+    for number, line in enumerate(text.splitlines(), 1):
+        comment = COMMENT.search(line)
+        if comment:
+            rule, reason = comment.groups()
+            found.append(Ignore(rule, file, number, reason, (file, number)))
+    return found
 
 
-def from_file(path: Path) -> list[Ignore]:
-    """Those in the ignore file: an id, a pattern of files, and the reason."""
-    found = []
-    for number, line in enumerate(
-        path.read_text(encoding="utf-8").splitlines() if path.exists() else [], 1
-    ):
+def read_ignore_file(path: Path) -> list[Ignore]:
+    """Return the ignores of the ignore file: a rule, a pattern of files, and the reason."""
+    found: list[Ignore] = []
+    if not path.exists():
+        return found
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         words = line.split(None, 2)
         if words and not line.startswith("#"):
             rule, pattern, reason = (*words, "", "")[:3]
@@ -61,38 +62,33 @@ def from_file(path: Path) -> list[Ignore]:
     return found
 
 
-def apply(findings: Sequence[Finding], ignores: Sequence[Ignore]) -> dict[Finding, Ignore]:
-    """The findings that are ignored, and by what."""
+def apply_ignores(findings: Sequence[Finding], ignores: Sequence[Ignore]) -> dict[Finding, Ignore]:
+    """Return the findings that are ignored, each with its ignore."""
     return {found: ignore for found in findings for ignore in ignores if ignore.covers(found)}
 
 
-def complaints(
-    ignores: Iterable[Ignore], used: Iterable[Ignore], looked_at: Sequence[str]
+def find_useless(
+    ignores: Iterable[Ignore], used: Iterable[Ignore], files: Sequence[str]
 ) -> list[Finding]:
-    """Ignores without a reason, and those that hide nothing any more."""
-    found, needed = [], set(used)
+    """Report ignores without a reason, and those that cover no finding any more."""
+    found = []
+    needed = set(used)
     for ignore in ignores:
-        file, line = ignore.stands
+        file, line = ignore.written_at
         if not ignore.reason:
-            before = (
-                f"check: ignore[{ignore.rule}]" if ignore.line else f"{ignore.rule} {ignore.files}"
-            )
-            fix = f"{before} and the reason"
-            found.append(
-                finding("ignore-without-reason", file, line, f"{ignore.rule} is to be ignored", fix)
-            )
-        elif (
-            ignore not in needed
-            and ignore.rule != "*"
-            and any(fnmatch(name, ignore.files) for name in looked_at)
-        ):
-            found.append(
-                finding(
-                    "ignore-unused",
-                    file,
-                    line,
-                    f"{ignore.rule} is not found here",
-                    "remove the line",
-                )
-            )
+            says = f"{ignore.rule} is to be ignored"
+            fix = f"{as_written(ignore)} and the reason"
+            found.append(make_finding("ignore-without-reason", file, line, says, fix))
+        elif ignore not in needed and ignore.rule != "*":
+            looked_at = any(fnmatch(name, ignore.files) for name in files)
+            if looked_at:
+                says = f"{ignore.rule} is not found here"
+                found.append(make_finding("ignore-unused", file, line, says, "remove the line"))
     return found
+
+
+def as_written(ignore: Ignore) -> str:
+    """Return an ignore as it is written, without its reason."""
+    if ignore.line:
+        return f"check: ignore[{ignore.rule}]"
+    return f"{ignore.rule} {ignore.files}"

@@ -1,4 +1,4 @@
-"""The audit as a table for people: each producer, its verdict and what becomes effective; every finding; the sum."""
+"""The audit as people read it: each producer with its verdict, every finding, and the sum."""
 
 from collections import Counter
 
@@ -6,66 +6,92 @@ from rich.console import Console
 from rich.markup import escape
 
 from pipeline_check.audit import Audit
-from pipeline_check.finding import LEVELS, Finding
-from pipeline_check.judgement import Judgement
+from pipeline_check.rules.finding import LEVELS, Finding
+from pipeline_check.rules.judge import Judgement
 
-COLOURS = {"idempotent": "green", "not_idempotent": "red", "refused": "red", "depends": "yellow"}
+VERDICT_COLOURS = {
+    "idempotent": "green",
+    "not_idempotent": "red",
+    "refused": "red",
+    "depends": "yellow",
+}
 LEVEL_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
-UNSAID = {"refused": "it does not start"} | dict.fromkeys(
-    ("depends", "idempotent", "not_idempotent"), "cannot be said"
+WIDTH = 16  # of the column with the verdicts
+SHOWN = (
+    "acks",
+    "retries",
+    "max.in.flight.requests.per.connection",
+    "delivery.timeout.ms",
 )
-SHOWN = ("acks", "retries", "max.in.flight.requests.per.connection", "delivery.timeout.ms")
 
 
 def print_table(audit: Audit, console: Console) -> None:
-    """To a terminal in colour, elsewhere as plain text of the same words; NO_COLOR is respected."""
+    """Print in colour on a terminal, elsewhere the same words plainly; NO_COLOR is respected."""
     clients = [f"{each.client} {each.version}" for each in audit.producers]
     width = max(map(len, clients), default=0) + 2
-    for each, client in zip(audit.producers, clients, strict=True):
-        verdict = f"{each.verdict.replace('_', ' '):<16}"
-        where = f"{escape(each.block.file)}:{each.block.line}"
-        line = f"[{COLOURS[each.verdict]}]{verdict}[/]{client:<{width}}{where}"
-        console.print(f"{line}\n{'':16}{escape(effective(each))}", highlight=False, soft_wrap=True)
+    for producer, client in zip(audit.producers, clients, strict=True):
+        print_producer(producer, f"{client:<{width}}", console)
     for found in audit.every():
         print_finding(found, console)
-    console.print(f"\n{summary(audit)}", highlight=False, soft_wrap=True)
+    print_lines(f"\n{summary(audit)}", console)
 
 
-def effective(each: Judgement) -> str:
-    """The values that decide, as they become effective."""
-    names = [
-        name
-        for wanted in SHOWN
-        for name in (wanted, wanted.replace(".", "_"))
-        if name in each.effective
-    ]
-    return (
-        " ".join(f"{name}={each.effective[name]}" for name in dict.fromkeys(names))
-        or UNSAID[each.verdict]
-    )
+def print_producer(producer: Judgement, client: str, console: Console) -> None:
+    """Print a verdict and its place, and below it the values that become effective."""
+    colour = VERDICT_COLOURS[producer.verdict]
+    verdict = producer.verdict.replace("_", " ")
+    place = f"{escape(producer.block.file)}:{producer.block.line}"
+    print_lines(f"[{colour}]{verdict:<{WIDTH}}[/]{client}{place}", console)
+    print_lines(" " * WIDTH + escape(effective(producer)), console)
+
+
+def print_lines(text: str, console: Console) -> None:
+    """Print marked-up text as it is, without wrapping."""
+    console.print(text, highlight=False, soft_wrap=True)
+
+
+def effective(producer: Judgement) -> str:
+    """Return the deciding values as they become effective."""
+    shown = {}
+    for name in SHOWN:
+        for spelling in (name, name.replace(".", "_")):
+            if spelling in producer.effective:
+                shown[spelling] = producer.effective[spelling]
+    if shown:
+        return " ".join(f"{name}={value}" for name, value in shown.items())
+    return "it does not start" if producer.verdict == "refused" else "cannot be said"
 
 
 def print_finding(found: Finding, console: Console) -> None:
-    """Where, what, the fix, and where to read on."""
+    """Print the place, the message, the fix, and where to read more."""
     level = LEVELS[found.severity]
-    head = f"{escape(found.file)}:{found.line}: [{LEVEL_COLOURS[level]}]{level}[/] {found.id}"
     fix = found.fix.replace("\n", "\n         ")
-    text = f"\n{head}\n    {escape(found.message)}\n    fix: {escape(fix)}"
-    console.print(
-        text + (f"\n    see: {found.link}" if found.link else ""), highlight=False, soft_wrap=True
-    )
+    lines = [
+        "",
+        f"{escape(found.file)}:{found.line}: [{LEVEL_COLOURS[level]}]{level}[/] {found.id}",
+        f"    {escape(found.message)}",
+        f"    fix: {escape(fix)}",
+    ]
+    if found.link:
+        lines.append(f"    see: {found.link}")
+    print_lines("\n".join(lines), console)
 
 
 def summary(audit: Audit) -> str:
-    """One line: what was looked at and what came of it."""
+    """Return one line: what was looked at, and what came of it."""
     verdicts = Counter(each.verdict.replace("_", " ") for each in audit.producers)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())) or "none"
-    counts = Counter(LEVELS[found.severity] for found in audit.every())
-    found = ", ".join(several(counts[level], level) for level in ("error", "warning", "note"))
-    ignored = f"{len(audit.ignored)} ignored with a reason"
-    return f"{several(audit.files, 'file')}; producers: {told}; findings: {found}; {ignored}"
+    producers = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    levels = Counter(LEVELS[found.severity] for found in audit.every())
+    findings = ", ".join(count_of(levels[level], level) for level in ("error", "warning", "note"))
+    parts = [
+        count_of(audit.files, "file"),
+        f"producers: {producers or 'none'}",
+        f"findings: {findings}",
+        f"{len(audit.ignored)} ignored with a reason",
+    ]
+    return "; ".join(parts)
 
 
-def several(count: int, what: str) -> str:
-    """So many of something."""
+def count_of(count: int, what: str) -> str:
+    """Return a number with its noun, in the plural where it takes one."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from pipeline_check.audit import Audit, audit, look
+from pipeline_check.audit import Audit, audit, read_sources
 from pipeline_check.walk import files
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -13,7 +13,7 @@ EXPECTED: dict[str, list[str]] = yaml.safe_load((CORPUS / "expected.yaml").read_
 
 def audited(case: str) -> Audit:
     """What the audit says of one case: a file, or the files of a folder together."""
-    return audit(look(files([CORPUS / case]), []), {})
+    return audit(read_sources(files([CORPUS / case]), []), {})
 
 
 def found(case: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline_check.rules import RULES
+from pipeline_check.rules.catalog import RULES
 from tests.clients.corpus import CORPUS, EXPECTED, audited, found
 
 # For each rule a case of the same kind that it must leave alone.

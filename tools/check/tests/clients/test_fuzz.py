@@ -8,10 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline_check.audit import audit, look
-from pipeline_check.output import as_json
+from pipeline_check.audit import audit, read_sources
+from pipeline_check.output import as_json, as_sarif
 from pipeline_check.reading.read import READERS
-from pipeline_check.sarif import as_sarif
 from tests.clients.corpus import CORPUS
 
 TEXTS = [
@@ -61,7 +60,7 @@ def check(folder: Path, suffix: str, content: bytes) -> None:
     file = folder / f"fuzzed{suffix}"
     file.write_bytes(content)
     started = time.monotonic()
-    found = audit(look([(file, True)], []), {})
+    found = audit(read_sources([(file, True)], []), {})
     assert as_json(found)
     assert as_sarif(found)
     assert time.monotonic() - started < LONGEST

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from pipeline_check.audit import audit, look
+from pipeline_check.audit import audit, read_sources
 from pipeline_check.walk import files
 from tests.clients.conftest import Tell
 from tests.clients.corpus import CORPUS
@@ -25,7 +25,7 @@ def test_two_thousand_files_take_less_than_ten_seconds(tmp_path: Path, told: Tel
         folder.mkdir(parents=True, exist_ok=True)
         (folder / original.name).write_bytes(original.read_bytes())
     started, worked = time.monotonic(), time.process_time()
-    found = audit(look(files([tmp_path]), []), {})
+    found = audit(read_sources(files([tmp_path]), []), {})
     took, worked = time.monotonic() - started, time.process_time() - worked
     told(
         f"{found.files} files, {len(found.producers)} producers in {took:.1f} s, {worked:.1f} of them ours"

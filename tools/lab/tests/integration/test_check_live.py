@@ -20,8 +20,8 @@ from ops.jars import jars_folder
 from ops.settings import ROOT
 from ops.stack.broker import POM
 from ops.stack.stack import Stack
-from pipeline_check.finding import Finding, Severity
-from pipeline_check.live.command import look
+from pipeline_check.rules.finding import Finding, Severity
+from pipeline_check.live.look import look
 from pipeline_check.reading.read import read
 from tests.client import connect, until
 

@@ -9,14 +9,13 @@ import pytest
 import yaml
 
 from ops.settings import ROOT
-from pipeline_check.audit import Audit, audit, look
-from pipeline_check.budget.audited import budgets
-from pipeline_check.budget.command import judge
-from pipeline_check.budget.intent import read as read_intent
-from pipeline_check.budget.names import DEFAULTS
-from pipeline_check.budget.sums import INEQUALITIES
+from pipeline_check.audit import Audit, audit, read_sources
+from pipeline_check.budget.amounts import DEFAULTS
+from pipeline_check.budget.inequalities import INEQUALITIES
+from pipeline_check.budget.intent import read_intent
+from pipeline_check.budget.judge import find_in_budgets, judge_budget
 from pipeline_check.connector.lint import lint
-from pipeline_check.ignores import FILE, from_file
+from pipeline_check.ignores import FILE, read_ignore_file
 from pipeline_check.reading.read import read
 from pipeline_check.walk import files
 from service.settings import Settings
@@ -29,8 +28,8 @@ def own() -> Iterator[Audit]:
     """Audit the repository as someone does who has just cloned it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        looked = look(files([Path()]), from_file(ROOT / FILE))
-        yield audit(looked, {}, list(budgets(looked.files)))
+        sources = read_sources(files([Path()]), read_ignore_file(ROOT / FILE))
+        yield audit(sources, {}, list(find_in_budgets(sources.files)))
 
 
 def test_this_repository_has_no_finding_without_a_reason(own: Audit) -> None:
@@ -55,7 +54,7 @@ def test_every_pattern_of_the_ignore_file_matches_a_file() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         names = [str(path) for path, _ in files([Path()])]
-    for ignore in from_file(ROOT / FILE):
+    for ignore in read_ignore_file(ROOT / FILE):
         assert ignore.reason
         assert fnmatch.filter(names, ignore.files), ignore.files
 
@@ -72,7 +71,7 @@ def test_our_connectors_pass() -> None:
 
 def test_our_own_sums_hold() -> None:
     """Every inequality whose numbers this template has is judged, and holds."""
-    lines, findings = judge(INTENT)
+    lines, findings = judge_budget(INTENT)
     assert findings == []
     assert [line for line in lines if line.startswith("not ")] == [
         "not asked  budget-lease: lease > p99"

@@ -83,7 +83,7 @@ class UnknownVersionError(Exception):
     """A version that cannot be judged."""
 
 
-def versions(texts: Iterable[str]) -> dict[str, Version]:
+def parse_versions(texts: Iterable[str]) -> dict[str, Version]:
     """The versions that were named, by client: java=3.1.0."""
     known = sorted({client.name for client in CLIENTS.values()})
     found = {}

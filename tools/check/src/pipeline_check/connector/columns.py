@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.patterns import names
 from pipeline_check.connector.surroundings import Table
-from pipeline_check.finding import Finding, Severity
+from pipeline_check.rules.finding import Finding, Severity
 
 FIELDS = {  # key of the router -> the column that it means when it is not set
     "table.field.event.id": "id",

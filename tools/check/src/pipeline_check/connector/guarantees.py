@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pipeline_check.connector.outbox import Outbox
-from pipeline_check.finding import Finding, Severity
+from pipeline_check.rules.finding import Finding, Severity
 
 EXACTLY = "exactly.once.support"
 WITH_FAILOVER = 17  # the first PostgreSQL whose standbys can keep a logical slot

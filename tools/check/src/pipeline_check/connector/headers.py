@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from pipeline_check.connector.outbox import Outbox
-from pipeline_check.finding import Finding, Severity
+from pipeline_check.rules.finding import Finding, Severity
 
 INSERT = "org.apache.kafka.connect.transforms.InsertHeader"
 # What Connect's Values.parseString makes into something else than the text: seen with 1.0, "1.0", true, null, dates.

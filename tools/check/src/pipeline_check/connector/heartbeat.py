@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pipeline_check.connector.outbox import Outbox
-from pipeline_check.finding import Finding, Severity
+from pipeline_check.rules.finding import Finding, Severity
 
 ERROR = Severity.ERROR
 INTERVAL, QUERY = "heartbeat.interval.ms", "heartbeat.action.query"

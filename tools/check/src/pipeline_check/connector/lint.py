@@ -18,9 +18,9 @@ from pipeline_check.connector.ddl import publications, tables
 from pipeline_check.connector.outbox import POSTGRES, Outbox
 from pipeline_check.connector.patterns import number
 from pipeline_check.connector.surroundings import Surroundings
-from pipeline_check.finding import Finding, Severity
-from pipeline_check.nearest import nearest
 from pipeline_check.reading.block import Block
+from pipeline_check.rules.finding import Finding, Severity
+from pipeline_check.rules.nearest import nearest
 
 RULES = (
     *(routing.predicate, routing.included, routing.published, routing.route),

@@ -6,8 +6,8 @@ from functools import cached_property
 
 from pipeline_check.connector.patterns import matches, names
 from pipeline_check.connector.surroundings import Publication, Surroundings, Table, qualified
-from pipeline_check.finding import Finding, Severity
 from pipeline_check.reading.block import Block
+from pipeline_check.rules.finding import Finding, Severity
 
 POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 ROUTER = "io.debezium.transforms.outbox.EventRouter"

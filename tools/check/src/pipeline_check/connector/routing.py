@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.patterns import matches, names
-from pipeline_check.finding import Finding, Severity
+from pipeline_check.rules.finding import Finding, Severity
 
 BY_TOPIC = "org.apache.kafka.connect.transforms.predicates.TopicNameMatches"
 

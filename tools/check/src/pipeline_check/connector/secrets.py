@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.patterns import names
-from pipeline_check.finding import Finding, Severity
+from pipeline_check.rules.finding import Finding, Severity
 
 SECRET = re.compile(
     r"(^|\.)(password|secret|sasl\.jaas\.config|token|ssl\.key\.password)$|password$|secret$"

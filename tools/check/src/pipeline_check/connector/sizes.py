@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.patterns import number
-from pipeline_check.finding import Finding, Severity
+from pipeline_check.rules.finding import Finding, Severity
 
 REQUEST = 1_048_576  # max.request.size of the Java producer
 CONFIGS = (

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pipeline_check.connector.outbox import Outbox
-from pipeline_check.finding import Finding, Severity
+from pipeline_check.rules.finding import Finding, Severity
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
-from pipeline_check.finding import Finding, Severity
 from pipeline_check.live.unseen import not_looked_at
-from pipeline_check.rules import finding
+from pipeline_check.rules.catalog import make_finding as finding
+from pipeline_check.rules.finding import Finding, Severity
 
 TIMEOUT = 5
 DAY = 86_400_000  # a reader that is repaired the next morning must find everything

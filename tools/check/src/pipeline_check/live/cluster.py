@@ -7,10 +7,10 @@ from typing import Any
 import requests
 
 from pipeline_check.connector.outbox import POSTGRES
-from pipeline_check.finding import Finding, Severity
 from pipeline_check.live.unseen import not_looked_at
 from pipeline_check.reading.block import Block, Setting
-from pipeline_check.rules import finding
+from pipeline_check.rules.catalog import make_finding as finding
+from pipeline_check.rules.finding import Finding, Severity
 
 TIMEOUT = 10
 CONVERTERS = ("key.converter", "value.converter", "header.converter")

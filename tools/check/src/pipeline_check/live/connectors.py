@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pipeline_check.connector.outbox import Outbox
-from pipeline_check.finding import Finding, Severity
 from pipeline_check.live.cluster import Cluster, workers
 from pipeline_check.reading.block import Block
+from pipeline_check.rules.finding import Finding, Severity
 
 ERROR = Severity.ERROR
 CURL = "curl -fsS"

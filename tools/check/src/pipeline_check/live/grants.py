@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from pipeline_check.connector.granted import Grant
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.surroundings import qualified
-from pipeline_check.finding import Finding, Severity
 from pipeline_check.live.database import Database
+from pipeline_check.rules.finding import Finding, Severity
 
 ON_TABLES = {"select", "insert", "update", "delete", "truncate", "references", "trigger"}
 STREAMING = {"no_data", "never"}  # snapshot modes that read no table

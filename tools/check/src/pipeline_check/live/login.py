@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import psycopg
 
-from pipeline_check.finding import Finding, Severity
 from pipeline_check.live.database import Database
 from pipeline_check.live.unseen import not_looked_at
+from pipeline_check.rules.finding import Finding, Severity
 
 HBA = "select line_number, type, database, user_name, auth_method from pg_hba_file_rules where error is null"
 

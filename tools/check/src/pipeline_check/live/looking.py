@@ -15,7 +15,6 @@ from pipeline_check.connector.granted import grants as granted
 from pipeline_check.connector.lint import is_outbox, judge
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.surroundings import Surroundings
-from pipeline_check.finding import Finding
 from pipeline_check.live import broker as kafka
 from pipeline_check.live import cluster as connect
 from pipeline_check.live import connectors, grants, slots, topics
@@ -23,6 +22,7 @@ from pipeline_check.live.needs import of_outbox, unnamed
 from pipeline_check.live.session import opened
 from pipeline_check.live.unseen import cannot_look, not_looked_at
 from pipeline_check.reading.block import Block
+from pipeline_check.rules.finding import Finding
 
 Part = TypeVar("Part")
 IN_CLEAR = r"(//[^:@/\s]*):[^@/\s]*@"  # where somebody wrote one into a URL

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline_check.connector.outbox import Outbox
-from pipeline_check.finding import Finding, Severity
 from pipeline_check.live import grants, login, slots
 from pipeline_check.live.connectors import name_of
 from pipeline_check.live.database import Database
 from pipeline_check.live.unseen import not_looked_at
+from pipeline_check.rules.finding import Finding, Severity
 
 
 def of_outbox(database: Database, outbox: Outbox) -> Iterator[Finding]:

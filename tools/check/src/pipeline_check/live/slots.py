@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pipeline_check.finding import Finding, Severity
 from pipeline_check.live.database import Database
+from pipeline_check.rules.finding import Finding, Severity
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 # setting, the pattern of its wrong values, how bad, why, what to write

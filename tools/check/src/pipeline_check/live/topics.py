@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.sizes import CONFIGS, routed
-from pipeline_check.finding import Finding, Severity
 from pipeline_check.live.broker import Broker, Topic, cluster
-from pipeline_check.rules import finding
+from pipeline_check.rules.catalog import make_finding as finding
+from pipeline_check.rules.finding import Finding, Severity
 
 DAY = 86_400_000  # a reader that is repaired the next morning must find everything
 ERROR = Severity.ERROR

@@ -1,6 +1,6 @@
 """What could not be looked at: said in a finding, never passed over."""
 
-from pipeline_check.finding import Finding, Severity
+from pipeline_check.rules.finding import Finding, Severity
 
 
 def cannot_look(part: str, why: str, fix: str) -> Finding:

@@ -1,1 +1,1 @@
-"""Files of many formats, read into the same thing: settings that know where they stand."""
+"""Readers: files of many formats become the same thing, settings that know their line."""

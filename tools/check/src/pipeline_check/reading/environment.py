@@ -2,58 +2,79 @@
 
 from dataclasses import replace
 
-from pipeline_check.reading.block import Block, Setting
-from pipeline_check.reading.classify import ALONE, BROKER, WORKER
-from pipeline_check.reading.placeholder import substituted
+from pipeline_check.reading.block import Block, Setting, Settings
+from pipeline_check.reading.classify import BROKER, SURE_ALONE, WORKER
+from pipeline_check.reading.placeholder import substitute
 from pipeline_check.reading.spring import spring_blocks
 
-Settings = dict[str, Setting]
-WORKERS = WORKER | {"key.converter", "group.id", "rest.advertised.host.name"}
-BROKERS = BROKER | {"listeners"}
+WORKER_NAMES = WORKER | {"key.converter", "group.id", "rest.advertised.host.name"}
+BROKER_NAMES = BROKER | {"listeners"}
 
 
 def environment_blocks(file: str, variables: Settings, opaque: str = "") -> list[Block]:
-    """A broker, a worker, Spring's clients, or what only its own code can read; `opaque` may bring more."""
-    replaced = {
-        name: substituted(each.text, each.line) if each.known else each
-        for name, each in variables.items()
-    }
-    worker = stripped(replaced, "CONNECT_")
-    broker = stripped(replaced, "KAFKA_CFG_") or stripped(replaced, "KAFKA_")
-    found = []
-    if worker.keys() & WORKERS or any(name.startswith("producer.") for name in worker):
-        line = min(each.line for each in worker.values())
-        found.append(Block(file, line, "worker", "connect", "", worker, prefix="CONNECT_"))
-    if broker.keys() & BROKERS:
-        line = min(each.line for each in broker.values())
-        found.append(Block(file, line, "broker", "java", "", broker, prefix="KAFKA_"))
-    elif own := [name for name in broker if name.removeprefix("producer.") in ALONE]:
-        variable = f"KAFKA_{own[0].upper().replace('.', '_')}"
-        found.append(Block(file, broker[own[0]].line, "unjudged", f"what reads {variable}"))
+    """Return a broker, a worker, Spring's clients, or what only the program's code can read.
+
+    `opaque` names a place that may bring more variables.
+    """
+    replaced = substitute(variables)
+    found = worker_blocks(file, replaced)
+    found += broker_blocks(file, replaced)
     spring = {name.lower().replace("_", "."): each for name, each in replaced.items()}
-    return [replace(each, opaque=opaque) for each in found + spring_blocks(file, spring)]
+    found += spring_blocks(file, spring)
+    return [replace(each, opaque=opaque) for each in found]
 
 
-def stripped(variables: Settings, prefix: str) -> Settings:
-    """The settings that the images make of the variables: one underscore is a dot, two are one, three a hyphen."""
+def worker_blocks(file: str, variables: Settings) -> list[Block]:
+    """Return the Connect worker that these variables configure, if they do."""
+    settings = image_settings(variables, "CONNECT_")
+    has_producer = any(name.startswith("producer.") for name in settings)
+    if not has_producer and not settings.keys() & WORKER_NAMES:
+        return []
+    line = min(each.line for each in settings.values())
+    return [Block(file, line, "worker", "connect", settings=settings, prefix="CONNECT_")]
+
+
+def broker_blocks(file: str, variables: Settings) -> list[Block]:
+    """Return the broker that these variables configure, or a program that has variables like it."""
+    settings = image_settings(variables, "KAFKA_CFG_") or image_settings(variables, "KAFKA_")
+    if settings.keys() & BROKER_NAMES:
+        line = min(each.line for each in settings.values())
+        return [Block(file, line, "broker", "java", settings=settings, prefix="KAFKA_")]
+    for name, setting in settings.items():
+        if name.removeprefix("producer.") in SURE_ALONE:
+            variable = f"KAFKA_{name.upper().replace('.', '_')}"
+            return [Block(file, setting.line, "unjudged", f"what reads {variable}")]
+    return []
+
+
+def image_settings(variables: Settings, prefix: str) -> Settings:
+    """Return the settings that images make of the variables with a prefix."""
     return {
-        name[len(prefix) :]
-        .lower()
-        .replace("___", "-")
-        .replace("__", "\0")
-        .replace("_", ".")
-        .replace("\0", "_"): each
+        setting_name(name.removeprefix(prefix)): each
         for name, each in variables.items()
         if name.startswith(prefix)
     }
 
 
+def setting_name(variable: str) -> str:
+    """Return a setting's name: one underscore is a dot, two are an underscore, three a hyphen."""
+    hyphens = variable.lower().replace("___", "-")
+    return hyphens.replace("__", "\0").replace("_", ".").replace("\0", "_")
+
+
 def read_env(file: str, text: str) -> list[Block]:
-    """A .env file."""
+    """Read a .env file."""
     variables: Settings = {}
     for number, raw in enumerate(text.splitlines(), 1):
         name, equals, value = raw.strip().removeprefix("export ").partition("=")
         if equals and not name.startswith("#"):
-            bare = value.strip() if value.strip()[:1] in "'\"" else value.split(" #")[0].strip()
-            variables[name.strip()] = Setting(bare.strip("'\""), number)
+            variables[name.strip()] = Setting(unquoted(value), number)
     return environment_blocks(file, variables)
+
+
+def unquoted(value: str) -> str:
+    """Return a value without its quotes, or without the comment behind it."""
+    text = value.strip()
+    if text[:1] not in "'\"":
+        text = value.split(" #")[0].strip()
+    return text.strip("'\"")

@@ -1,14 +1,14 @@
-"""Kubernetes: Strimzi's resources, the environment of containers, and files inside config maps."""
+"""Kubernetes: Strimzi's resources, the environment of containers, and files in config maps."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pipeline_check.reading.block import Block, Kind, Setting
-from pipeline_check.reading.classify import replaced, resolved
-from pipeline_check.reading.compose import named
+from pipeline_check.reading.block import Block, Kind, Setting, Settings
+from pipeline_check.reading.compose import named_blocks
 from pipeline_check.reading.environment import environment_blocks
-from pipeline_check.reading.flat_file import read_properties
-from pipeline_check.reading.node import Node, flat
+from pipeline_check.reading.node import Node, flatten
+from pipeline_check.reading.placeholder import resolve_providers, substitute
+from pipeline_check.reading.properties_file import read_properties
 from pipeline_check.reading.unreadable import UnreadableError
 
 STRIMZI: dict[str, tuple[Kind, tuple[str, ...]]] = {  # what it is, and where its settings are
@@ -17,92 +17,92 @@ STRIMZI: dict[str, tuple[Kind, tuple[str, ...]]] = {  # what it is, and where it
     "KafkaConnector": ("connector", ("spec", "config")),
     "KafkaTopic": ("topic", ("spec", "config")),
 }
+SPEC_FIELDS = {  # fields of Strimzi's that stand for settings
+    "class": "connector.class",
+    "tasksMax": "tasks.max",
+    "replicas": "replication.factor",
+    "topicName": "name",
+}
 
 
 def kubernetes_blocks(file: str, document: Node) -> list[Block]:
-    """The blocks of one resource, or of a list of them."""
-    kind, name = document.text("kind"), document.text("metadata", "name")
+    """Return the blocks of one resource, or of a list of them."""
+    kind = document.text("kind")
+    name = document.text("metadata", "name")
+    found: list[Block] = []
     if kind.endswith("List"):
         items = document.get("items")
-        return [
-            block
-            for item in (items.elements() if items else [])
-            for block in kubernetes_blocks(file, item)
-        ]
+        for item in items.elements() if items else []:
+            found += kubernetes_blocks(file, item)
+        return found
     if kind in STRIMZI and "strimzi" in document.text("apiVersion"):
-        return [strimzi(file, document, kind, name)]
+        return [strimzi_block(file, document, kind, name)]
     if kind.startswith("KafkaMirrorMaker"):
         return [Block(file, document.line, "unjudged", "MirrorMaker 2", name)]
     if kind in ("ConfigMap", "Secret"):
-        return config_map(file, document, name)
-    found = []
-    for each in containers(document):
-        found += environment_blocks(file, variables(each), "envFrom" if each.get("envFrom") else "")
-    return named(found, name)
+        return config_map_blocks(file, document, name)
+    for container in containers(document):
+        opaque = "envFrom" if container.get("envFrom") else ""
+        found += environment_blocks(file, variables(container), opaque)
+    return named_blocks(found, name)
 
 
-def strimzi(file: str, document: Node, kind: str, name: str) -> Block:
-    """A broker, a worker, a connector or a topic."""
-    of, path = STRIMZI[kind]
-    config = document.get(*path) or Node({}, document.line)
-    settings = {key: Setting(str(node.value), node.line) for key, node in flat(config)}
-    spec = document.get("spec") or Node({}, document.line)
-    given = {
-        "class": "connector.class",
-        "tasksMax": "tasks.max",
-        "replicas": "replication.factor",
-        "topicName": "name",
-    }
-    for short, full in given.items() if of in ("connector", "topic") else ():
-        if node := spec.get(short):
-            settings[full] = Setting(str(node.value), node.line)
-    settings = resolved(settings) if of in ("connector", "worker") else replaced(settings)
+def strimzi_block(file: str, document: Node, kind: str, name: str) -> Block:
+    """Return the broker, worker, connector or topic of a Strimzi resource."""
+    block_kind, path = STRIMZI[kind]
+    nothing = Node({}, document.line)
+    config = document.get(*path) or nothing
+    settings = {key: Setting(str(node.value), node.line) for key, node in flatten(config)}
+    if block_kind in ("connector", "topic"):
+        spec = document.get("spec") or nothing
+        for field, setting in SPEC_FIELDS.items():
+            node = spec.get(field)
+            if node:
+                settings[setting] = Setting(str(node.value), node.line)
+    is_connect = block_kind in ("connector", "worker")
     return Block(
         file,
         config.line or document.line,
-        of,
-        "connect" if "onnect" in kind else "java",
+        block_kind,
+        "connect" if is_connect else "java",
         name,
-        settings,
+        resolve_providers(settings) if is_connect else substitute(settings),
     )
 
 
-def config_map(file: str, document: Node, name: str) -> list[Block]:
-    """Files inside, read like files; single values, read like variables."""
-    data = [
-        pair
-        for part in ("data", "stringData")
-        if (node := document.get(part))
-        for pair in node.items()
-    ]
-    found = environment_blocks(
-        file, {key: Setting(str(node.value), node.line) for key, node in data}
-    )
-    for key, node in data:
+def config_map_blocks(file: str, document: Node, name: str) -> list[Block]:
+    """Read the files inside like files, and single values like variables."""
+    entries: list[tuple[str, Node]] = []
+    for part in ("data", "stringData"):
+        node = document.get(part)
+        entries += node.items() if node else []
+    variables = {key: Setting(str(node.value), node.line) for key, node in entries}
+    found = environment_blocks(file, variables)
+    for key, node in entries:
         if isinstance(node.value, str) and key.endswith(".properties"):
-            found += [moved(block, node.line) for block in read_inside(file, node)]
-    return named(found, name)
+            inside = read_inner_properties(file, node)
+            found += [moved_down(block, node.line) for block in inside]
+    return named_blocks(found, name)
 
 
-def read_inside(file: str, node: Node) -> list[Block]:
-    """A .properties file in a text; its errors stand below the line that names it."""
+def read_inner_properties(file: str, node: Node) -> list[Block]:
+    """Read a .properties file inside a text; its lines follow the one that names it."""
     try:
         return read_properties(file, str(node.value))
     except UnreadableError as broken:
         raise UnreadableError(file, node.line + broken.line, broken.why) from None
 
 
-def moved(block: Block, by: int) -> Block:
-    """The same, with the lines of the file around it."""
-    settings = {
-        name: Setting(each.text, each.line + by, each.source, each.known)
-        for name, each in block.settings.items()
-    }
-    return replace(block, line=block.line + by, settings=settings)
+def moved_down(block: Block, lines: int) -> Block:
+    """Return the same block with the line numbers of the file around it."""
+    settings = {}
+    for name, each in block.settings.items():
+        settings[name] = replace(each, line=each.line + lines)
+    return replace(block, line=block.line + lines, settings=settings)
 
 
 def containers(node: Node) -> Iterator[Node]:
-    """Every container, however deep the pod stands."""
+    """Yield every container, however deep its pod is."""
     for key, child in node.items():
         if key in ("containers", "initContainers"):
             yield from child.elements()
@@ -110,12 +110,14 @@ def containers(node: Node) -> Iterator[Node]:
             yield from containers(child)
 
 
-def variables(container: Node) -> dict[str, Setting]:
-    """The variables of a container; what a secret or a config map brings is unknown."""
+def variables(container: Node) -> Settings:
+    """Return the variables of a container; what a secret or a config map brings is unknown."""
     env = container.get("env")
     found = {}
     for each in env.elements() if env else []:
-        plain = each.get("value")
-        referred = Setting("", each.line, "a valueFrom", known=False)
-        found[each.text("name")] = Setting(str(plain.value), plain.line) if plain else referred
+        setting = Setting("", each.line, "a valueFrom", known=False)
+        value = each.get("value")
+        if value:
+            setting = Setting(str(value.value), value.line)
+        found[each.text("name")] = setting
     return found

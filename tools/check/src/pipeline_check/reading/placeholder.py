@@ -1,29 +1,50 @@
-"""Values that come from elsewhere: `${VAR:-default}`, `${file:…}`, `{{ template }}`, and where from, in words."""
+"""Values that come from elsewhere: `${VAR:-default}`, `${file:…}`, `{{ template }}`."""
 
 import re
 
-from pipeline_check.reading.block import Setting
+from pipeline_check.reading.block import Setting, Settings
 
-WHOLE_DEFAULT = re.compile(
-    r"\$\{([\w.]+)(?::-|:|-)(?!\?|\+)([^${}]*)\}"
-)  # ${X:-a}, ${X-a}; Spring's ${X:a}
+# ${X:-a} and ${X-a}, and Spring's ${X:a}
+WITH_DEFAULT = re.compile(r"\$\{([\w.]+)(?::-|:|-)(?!\?|\+)([^${}]*)\}")
 PROVIDER = re.compile(
     r"\$\{(file|dir|env|vault|secrets?|configmaps?|directory|[\w-]*provider):[^}]*\}"
 )
+TEMPLATE = re.compile(r"\{\{\s*(.+?)\s*\}\}")
 PLACEHOLDER = re.compile(r"\$\{([\w.]+)[^}]*\}|\$\(([\w.]+)\)|\{\{\s*(.+?)\s*\}\}|@([\w.]+)@")
 
 
 def connect_setting(text: str, line: int) -> Setting:
-    """A setting of a worker or connector: only config providers are resolved there."""
-    provided = PROVIDER.search(text) or re.search(r"\{\{\s*(.+?)\s*\}\}", text)
-    return Setting(text, line, provided.group(), known=False) if provided else Setting(text, line)
+    """Read a setting of a worker or connector, where only config providers are resolved."""
+    provided = PROVIDER.search(text) or TEMPLATE.search(text)
+    if provided:
+        return Setting(text, line, provided.group(), known=False)
+    return Setting(text, line)
 
 
-def substituted(text: str, line: int) -> Setting:
-    """A setting where `${…}` is replaced from outside: its default if it has one, else unknown."""
-    if defaulted := WHOLE_DEFAULT.fullmatch(text):
-        return Setting(defaulted[2], line, f"the variable {defaulted[1]}, whose default is judged")
-    if placeholder := PLACEHOLDER.search(text):
+def substituted_setting(text: str, line: int) -> Setting:
+    """Read a setting where `${…}` is replaced from outside: its default, or else unknown."""
+    with_default = WITH_DEFAULT.fullmatch(text)
+    if with_default:
+        variable, default = with_default.groups()
+        return Setting(default, line, f"the variable {variable}, whose default is judged")
+    placeholder = PLACEHOLDER.search(text)
+    if placeholder:
         name = next(group for group in placeholder.groups() if group)
         return Setting(text, line, f"the variable {name}", known=False)
     return Setting(text, line)
+
+
+def resolve_providers(settings: Settings) -> Settings:
+    """Mark the values that a config provider brings as unknown."""
+    return {
+        name: connect_setting(each.text, each.line) if each.known else each
+        for name, each in settings.items()
+    }
+
+
+def substitute(settings: Settings) -> Settings:
+    """Mark the values that are replaced from outside as unknown, or use their defaults."""
+    return {
+        name: substituted_setting(each.text, each.line) if each.known else each
+        for name, each in settings.items()
+    }

@@ -1,122 +1,250 @@
-"""Python sources, never run: every place that makes a producer, a consumer or a topic, and what it is given."""
+"""Python sources, never run: every place that makes a client or a topic, and what it is given."""
 
 import ast
 import warnings
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from pipeline_check.reading.block import Block, Kind, Setting
-from pipeline_check.reading.python_held import Held
-from pipeline_check.reading.python_imports import full_name, imported
-from pipeline_check.reading.python_mapping import Reader
-from pipeline_check.reading.python_others import others
-from pipeline_check.reading.python_scope import Function, Scope, parameters
-from pipeline_check.reading.spark_options import spark_block
+from pipeline_check.reading.python_dictionaries import Contents, Dictionaries
+from pipeline_check.reading.python_values import (
+    Function,
+    Scope,
+    full_name,
+    function_scope,
+    imported_names,
+)
 from pipeline_check.reading.unreadable import UnreadableError
 
-LIBRDKAFKA = (
-    "librdkafka",
-    ("Producer", "SerializingProducer", "AIOProducer"),
-    ("Consumer", "DeserializingConsumer", "AIOConsumer"),
-)
+
+class Package(NamedTuple):
+    """A package with Kafka clients: the rules that are right for it, and its classes."""
+
+    client: str
+    producers: tuple[str, ...]
+    consumers: tuple[str, ...]
+
+
 PACKAGES = {
-    "confluent_kafka": LIBRDKAFKA,
-    "kafka": ("kafka-python", ("KafkaProducer",), ("KafkaConsumer",)),
-    "aiokafka": ("aiokafka", ("AIOKafkaProducer",), ("AIOKafkaConsumer",)),
-}
-CALLBACKS = {  # arguments for the Python side, which the library never sees
-    *(
-        "error_cb",
-        "stats_cb",
-        "throttle_cb",
-        "oauth_cb",
-        "on_delivery",
-        "delivery_cb",
-        "logger",
-        "on_commit",
+    "confluent_kafka": Package(
+        "librdkafka",
+        ("Producer", "SerializingProducer", "AIOProducer"),
+        ("Consumer", "DeserializingConsumer", "AIOConsumer"),
     ),
-    *("key.serializer", "value.serializer", "key.deserializer", "value.deserializer"),
+    "kafka": Package("kafka-python", ("KafkaProducer",), ("KafkaConsumer",)),
+    "aiokafka": Package("aiokafka", ("AIOKafkaProducer",), ("AIOKafkaConsumer",)),
 }
+CALLBACKS = {  # arguments for the Python side, which librdkafka never sees
+    "error_cb",
+    "stats_cb",
+    "throttle_cb",
+    "oauth_cb",
+    "on_delivery",
+    "delivery_cb",
+    "logger",
+    "on_commit",
+    "key.serializer",
+    "value.serializer",
+    "key.deserializer",
+    "value.deserializer",
+}
+UNJUDGED = (  # packages with Kafka clients that have no rules here
+    "faust",
+    "quixstreams",
+    "pykafka",
+    "faststream.kafka",
+    "faststream.confluent",
+    "bytewax.connectors.kafka",
+)
+TOPIC_ARGUMENTS = ("name", "partitions", "replication.factor")
+# Spark: a chain such as `frame.writeStream.format("kafka").option(…).start()`.
+SPARK_STARTS: dict[str, Kind] = {
+    "read": "consumer",
+    "readStream": "consumer",
+    "write": "producer",
+    "writeStream": "producer",
+}
+SPARK_ENDS = {"load", "save", "start", "table", "toTable", "saveAsTable"}
+NAMING_THE_FORMAT = ("format", "load", "save", "start")
 
 
 def read_python(file: str, text: str) -> list[Block]:
-    """Every client that the module makes."""
+    """Return every client and every topic that a module makes."""
+    tree = parse_python(file, text)
+    names = imported_names(tree)
+    found = []
+    for call, scope, is_followed in calls(tree):
+        reader = Dictionaries(names, scope, call.lineno)
+        block = block_of_call(file, call, reader, is_followed=is_followed)
+        if block:
+            found.append(block)
+    found.sort(key=lambda block: block.line)
+    return found + unjudged_imports(file, tree)
+
+
+def parse_python(file: str, text: str) -> ast.Module:
+    """Return the syntax tree, or say at which line it is no Python."""
     try:
         with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(text)
+            return ast.parse(text)
     except SyntaxError as broken:
         raise UnreadableError(file, broken.lineno or 1, f"not Python: {broken.msg}") from None
-    except (
-        ValueError,
-        MemoryError,
-    ) as broken:  # null bytes, or nested beyond what the parser bears
+    except (ValueError, MemoryError) as broken:  # null bytes, or nested beyond the parser's depth
         raise UnreadableError(file, 1, f"not Python: {broken or 'nested too deeply'}") from None
-    names = imported(tree)
-    found = [
-        made(file, call, followed, Reader(names, scope, call.lineno))
-        for call, scope, followed in calls(tree)
-    ]
-    return sorted((each for each in found if each), key=lambda block: block.line) + others(
-        file, tree
-    )
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Scope, bool]]:
-    """Every call, with the function that it stands in, and whether another call follows on its result."""
+    """Yield every call, its scope, and whether another call follows on its result."""
     waiting: list[tuple[ast.AST, Scope, bool]] = [(tree, Scope(tree.body), False)]
     while waiting:
-        node, scope, followed = waiting.pop()
+        node, scope, is_followed = waiting.pop()
         if isinstance(node, ast.Call):
-            yield node, scope, followed
+            yield node, scope, is_followed
         if isinstance(node, Function):
-            scope = Scope(node.body, scope, parameters(node), node.name)
+            scope = function_scope(node, scope)
         for child in ast.iter_child_nodes(node):
-            callee = isinstance(node, ast.Call) and child is node.func
-            waiting.append((child, scope, callee or (followed and isinstance(node, ast.Attribute))))
+            is_callee = isinstance(node, ast.Call) and child is node.func
+            in_chain = is_followed and isinstance(node, ast.Attribute)
+            waiting.append((child, scope, is_callee or in_chain))
 
 
-def made(file: str, call: ast.Call, followed: bool, reader: Reader) -> Block | None:
-    """The block of one call, if it makes something of Kafka's."""
-    full = full_name(call.func, reader.names)
-    package, name = full.partition(".")[0], full.rpartition(".")[2]
-    if package not in PACKAGES:
-        return None if followed else spark_block(file, call, reader)
-    client, producers, consumers = PACKAGES[package]
-    if name in producers or name in consumers:
-        return client_block(
-            file, call, "producer" if name in producers else "consumer", client, reader
-        )
-    return topic_block(file, call, reader) if name == "NewTopic" else None
+def block_of_call(
+    file: str, call: ast.Call, reader: Dictionaries, *, is_followed: bool
+) -> Block | None:
+    """Return the block of one call, if it makes something of Kafka's."""
+    path = full_name(call.func, reader.names).split(".")
+    package = PACKAGES.get(path[0])
+    name = path[-1]
+    if not package:
+        return None if is_followed else spark_block(file, call, reader)
+    if name in package.producers:
+        return client_block(file, call, "producer", package.client, reader)
+    if name in package.consumers:
+        return client_block(file, call, "consumer", package.client, reader)
+    if name == "NewTopic":
+        return topic_block(file, call, reader)
+    return None
 
 
-def client_block(file: str, call: ast.Call, kind: Kind, client: str, reader: Reader) -> Block:
-    """A producer or a consumer with what it is given."""
-    if client != "librdkafka":  # keywords; what stands before them are topics
-        call = ast.copy_location(ast.Call(call.func, [], call.keywords), call)
-    held = reader.arguments(call)
-    settings = {
-        name: each
-        for name, each in held.settings.items()
-        if client != "librdkafka" or of_library(name, each)
-    }
-    return Block(file, call.lineno, kind, client, "", settings, held.opaque)
+def client_block(file: str, call: ast.Call, kind: Kind, client: str, reader: Dictionaries) -> Block:
+    """Return a producer or a consumer with what it is given."""
+    if client == "librdkafka":
+        held = reader.of_arguments(call)
+        settings = {
+            name: each for name, each in held.settings.items() if reaches_library(name, each)
+        }
+    else:  # it takes keywords; the arguments before them are topics
+        keywords_only = ast.copy_location(ast.Call(call.func, [], call.keywords), call)
+        held = reader.of_arguments(keywords_only)
+        settings = held.settings
+    return Block(file, call.lineno, kind, client, settings=settings, opaque=held.opaque)
 
 
-def of_library(name: str, setting: Setting) -> bool:
-    """Whether the setting reaches librdkafka at all."""
-    return name not in CALLBACKS and not (setting.known and setting.literal is None)
+def reaches_library(name: str, setting: Setting) -> bool:
+    """Return whether a setting reaches librdkafka at all; None is left out."""
+    is_none = setting.known and setting.literal is None
+    return name not in CALLBACKS and not is_none
 
 
-def topic_block(file: str, call: ast.Call, reader: Reader) -> Block:
-    """A topic that the program makes."""
-    given = dict(zip(("name", "partitions", "replication.factor"), call.args, strict=False))
-    given |= {str(each.arg).replace("_", "."): each.value for each in call.keywords}
+def topic_block(file: str, call: ast.Call, reader: Dictionaries) -> Block:
+    """Return a topic that the program makes."""
+    given = dict(zip(TOPIC_ARGUMENTS, call.args, strict=False))
+    for keyword in call.keywords:
+        given[str(keyword.arg).replace("_", ".")] = keyword.value
     config = given.pop("config", None) or given.pop("topic.configs", None)
-    held = reader.read(config) if config else Held()
-    topic = Reader(reader.names, reader.scope, reader.before).literal(
-        ast.Dict(
-            [ast.copy_location(ast.Constant(name), call) for name in given], list(given.values())
-        )
-    )
-    return Block(
-        file, call.lineno, "topic", "java", "", topic.settings | held.settings, held.opaque
-    )
+    held = reader.contents(config) if config else Contents()
+    settings = {name: reader.value(node) for name, node in given.items()}
+    settings |= held.settings
+    return Block(file, call.lineno, "topic", "java", settings=settings, opaque=held.opaque)
+
+
+def unjudged_imports(file: str, tree: ast.Module) -> list[Block]:
+    """Return the first import of a client that has no rules here."""
+    for node in tree.body:
+        for module in imported_modules(node):
+            for package in UNJUDGED:
+                if f"{module}.".startswith(f"{package}."):
+                    return [Block(file, node.lineno, "unjudged", package)]
+    return []
+
+
+def imported_modules(node: ast.stmt) -> list[str]:
+    """Return the modules that a statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and not node.level:
+        return [node.module or ""]
+    return []
+
+
+def spark_block(file: str, call: ast.Call, reader: Dictionaries) -> Block | None:
+    """Return the source or the sink that a chain of calls makes, if it is one of Kafka's."""
+    chain, start = chain_links(call, reader)
+    if not isinstance(start, ast.Attribute) or start.attr not in SPARK_STARTS:
+        return None
+    last_name, _ = chain[0]
+    if last_name not in SPARK_ENDS:
+        return None
+    held = Contents()
+    is_kafka = False
+    for name, link in reversed(chain):
+        if name in NAMING_THE_FORMAT and "kafka" in named_formats(link, reader):
+            is_kafka = True
+        held = held.merged(spark_options(name, link, reader))
+    if not is_kafka:
+        return None
+    settings = {name.removeprefix("kafka."): each for name, each in held.settings.items()}
+    kind = SPARK_STARTS[start.attr]
+    return Block(file, call.lineno, kind, "spark", settings=settings, opaque=held.opaque)
+
+
+def chain_links(
+    call: ast.Call, reader: Dictionaries
+) -> tuple[list[tuple[str, ast.Call]], ast.expr]:
+    """Return the calls of a chain, the last one first, and the expression that it begins with.
+
+    A name that holds a part of the chain is followed to its assignment.
+    """
+    chain: list[tuple[str, ast.Call]] = []
+    start: ast.expr = call
+    before = call.lineno
+    while True:
+        if isinstance(start, ast.Call) and isinstance(start.func, ast.Attribute):
+            chain.append((start.func.attr, start))
+            start = start.func.value
+            continue
+        assignment = None
+        if isinstance(start, ast.Name):
+            assignment = last_assignment(start.id, before, reader)
+        if not assignment:
+            return chain, start
+        start = assignment.value
+        before = assignment.lineno
+
+
+def last_assignment(name: str, before: int, reader: Dictionaries) -> ast.Assign | None:
+    """Return the last assignment to a name above a line."""
+    holder = reader.scope.holder(name)
+    found = None
+    for statement, _ in holder.statements(name) if holder else []:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            if statement.lineno < before:
+                found = statement
+    return found
+
+
+def spark_options(name: str, call: ast.Call, reader: Dictionaries) -> Contents:
+    """Return what one call of a chain sets."""
+    if name == "options":
+        return reader.of_arguments(call)
+    if name == "option" and len(call.args) == 2:
+        key, value = call.args
+        return reader.of_item(key, value, opaque=reader.value(key).source)
+    return Contents()
+
+
+def named_formats(call: ast.Call, reader: Dictionaries) -> list[str]:
+    """Return the plain arguments of a call, and the format that it names."""
+    nodes = list(call.args)
+    nodes += [each.value for each in call.keywords if each.arg in ("format", "source")]
+    return [reader.value(each).text for each in nodes]

@@ -1,18 +1,18 @@
-"""Any file to its blocks: by its name to its reader, or a sentence that says what could not be read, and where."""
+"""Read any file: choose a reader by its name, or say in a sentence what cannot be read, and where."""
 
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 from pipeline_check.reading.block import Block
-from pipeline_check.reading.connect_json import read_json
 from pipeline_check.reading.environment import read_env
-from pipeline_check.reading.flat_file import read_properties
+from pipeline_check.reading.json_file import read_json
+from pipeline_check.reading.properties_file import read_properties
 from pipeline_check.reading.python_file import read_python
 from pipeline_check.reading.unreadable import UnreadableError
 from pipeline_check.reading.yaml_file import read_yaml
 
-Reader = Callable[[str, str], list[Block]]  # the file's name, as it will be told, and its text
+Reader = Callable[[str, str], list[Block]]  # takes the file's name as it is printed, and its text
 READERS: dict[str, Reader] = {
     ".json": read_json,
     ".properties": read_properties,
@@ -21,31 +21,35 @@ READERS: dict[str, Reader] = {
     ".env": read_env,
     ".py": read_python,
 }
-LARGEST = 1_000_000  # characters; nobody writes a larger configuration, and generated ones would hold up the rest
-# Files in which none of this stands hold nothing for us; most files are such, and need not be parsed.
+LARGEST = 1_000_000  # characters; larger ones are generated, and would hold up the rest
+# A file without any of these holds nothing for us; most files are such, and need not be parsed.
 WORTH_READING = re.compile(
-    r"kafka|CONNECT_|\.storage\.topic|connector\.class|bootstrap[._]servers|metadata\.broker\.list|\backs\b"
-    r"|enable[._]idempotence|auto\.offset\.reset|min\.insync|process\.roles|broker\.id|node\.id",
+    r"kafka|CONNECT_|\.storage\.topic|connector\.class|bootstrap[._]servers"
+    r"|metadata\.broker\.list|\backs\b|enable[._]idempotence|auto\.offset\.reset|min\.insync"
+    r"|process\.roles|broker\.id|node\.id",
     re.IGNORECASE,
 )
-IN_JSON = re.compile(r'"connector\.class"|"partitions"')
+WORTH_READING_JSON = re.compile(r'"connector\.class"|"partitions"')
 
 
 def reader_of(path: Path) -> Reader | None:
-    """Who reads such a file; nobody reads all the others."""
+    """Return the reader for such a file; most kinds of files have none."""
     if path.name.startswith(".env"):
         return read_env
     return READERS.get(path.suffix)
 
 
 def read(path: Path, name: str = "") -> list[Block]:
-    """Every block of one file, which may be none; UnreadableError if it cannot be read."""
-    name, reader = name or str(path), reader_of(path)
-    return read_text(reader, name, load(path, name)) if reader else []
+    """Return every block of one file; UnreadableError if it cannot be read."""
+    shown_name = name or str(path)
+    reader = reader_of(path)
+    if not reader:
+        return []
+    return read_text(reader, shown_name, load(path, shown_name))
 
 
 def load(path: Path, name: str) -> str:
-    """The text of a file, whatever its bytes are."""
+    """Return the text of a file, whatever its bytes are."""
     try:
         return path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as failure:
@@ -53,9 +57,9 @@ def load(path: Path, name: str) -> str:
 
 
 def read_text(reader: Reader, name: str, text: str) -> list[Block]:
-    """The blocks in a text, if it is worth reading at all."""
-    worth_reading = IN_JSON if reader is read_json else WORTH_READING
-    if not worth_reading.search(text):
+    """Return the blocks in a text, if it is worth reading at all."""
+    pattern = WORTH_READING_JSON if reader is read_json else WORTH_READING
+    if not pattern.search(text):
         return []
     if len(text) > LARGEST:
         raise UnreadableError(name, 1, f"larger than {LARGEST:,} characters")

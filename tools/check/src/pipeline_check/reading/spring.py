@@ -1,54 +1,71 @@
-"""Spring Boot: `spring.kafka.*`, in whatever spelling its relaxed binding takes, as the Java settings that it makes."""
+"""Spring Boot: `spring.kafka.*` in every spelling that its relaxed binding takes."""
 
 import re
 
-from pipeline_check.reading.block import Block, Kind, Setting
+from pipeline_check.reading.block import Block, Kind, Setting, Settings
 from pipeline_check.reading.classify import PRODUCER
-from pipeline_check.reading.placeholder import substituted
+from pipeline_check.reading.placeholder import substituted_setting
 
-Settings = dict[str, Setting]
-RENAMED = {  # what Spring calls otherwise; the rest differs in its separators only
+RENAMED = {  # what Spring names otherwise; the rest differs in its separators only
     "transaction.id.prefix": "transactional.id",
     "max.poll.interval": "max.poll.interval.ms",
 }
 SIDES: tuple[Kind, Kind] = ("producer", "consumer")
 NAME = re.compile(r"spring\.kafka\.(?:(producer|consumer)\.)?(.+)")
+CAMEL_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 DURATION = re.compile(r"(\d+)(ms|s|m|h)")
 MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 
 
 def spring_blocks(file: str, flat: Settings) -> list[Block]:
-    """The producer and the consumer that Spring would make."""
-    sides: dict[str, Settings] = {"": {}, "producer": {}, "consumer": {}}
-    for name, setting in flat.items():
-        found = NAME.fullmatch(name)
-        if found and (own := java_name(found[1] or "", found[2])):
-            sides[found[1] or ""][own] = in_milliseconds(own, setting)
+    """Return the producer and the consumer that Spring would make of flat settings."""
+    by_side = split_sides(flat)
+    shared = by_side[""]
     blocks: list[Block] = []
     for kind in SIDES:
-        settings = sides[kind]
-        if settings or (kind == "producer" and sides[""].keys() & PRODUCER):
-            line = min(each.line for each in (settings or sides[""]).values())
-            blocks.append(Block(file, line, kind, "spring", "", sides[""] | settings))
+        own = by_side[kind]
+        is_shared_producer = kind == "producer" and bool(shared.keys() & PRODUCER)
+        if own or is_shared_producer:
+            line = min(each.line for each in (own or shared).values())
+            blocks.append(Block(file, line, kind, "spring", settings=shared | own))
     return blocks
 
 
+def split_sides(flat: Settings) -> dict[str, Settings]:
+    """Return Spring's settings under Java's names: the producer's, the consumer's, and shared."""
+    by_side: dict[str, Settings] = {"": {}, "producer": {}, "consumer": {}}
+    for name, setting in flat.items():
+        found = NAME.fullmatch(name)
+        if not found:
+            continue
+        side = found[1] or ""
+        java = java_name(side, found[2])
+        if java:
+            by_side[side][java] = java_setting(java, setting)
+    return by_side
+
+
 def java_name(side: str, name: str) -> str:
-    """The setting of the client that a name of Spring's stands for."""
+    """Return the client's setting for a name of Spring's; nothing if there is none."""
     head, properties, rest = name.partition("properties.")
     if properties and not head:
         return rest.strip("[]").replace("].[", ".")
-    dotted = re.sub(r"[-_]", ".", re.sub(r"(?<=[a-z])(?=[A-Z])", ".", name)).lower()
-    return RENAMED.get(dotted, dotted) if side else ""
+    if not side:
+        return ""
+    words = CAMEL_HUMP.sub(".", name)
+    dotted = re.sub(r"[-_]", ".", words).lower()
+    return RENAMED.get(dotted, dotted)
 
 
-def in_milliseconds(name: str, setting: Setting) -> Setting:
-    """Durations such as 5m as the number that the client gets; levels such as READ_COMMITTED in its spelling."""
-    setting = (
-        substituted(setting.text, setting.line) if setting.known and not setting.source else setting
-    )
-    duration = DURATION.fullmatch(setting.text)
-    text = setting.text.lower() if name == "isolation.level" else setting.text
+def java_setting(name: str, setting: Setting) -> Setting:
+    """Return a value as the client gets it: 5m in milliseconds, READ_COMMITTED in small letters."""
+    if setting.known and not setting.source:
+        setting = substituted_setting(setting.text, setting.line)
+    text = setting.text
+    duration = DURATION.fullmatch(text)
+    if name == "isolation.level":
+        text = text.lower()
     if duration and name.endswith(".ms"):
-        text = str(int(duration[1]) * MILLISECONDS[duration[2]])
+        amount, unit = duration.groups()
+        text = str(int(amount) * MILLISECONDS[unit])
     return Setting(text, setting.line, setting.source, setting.known)

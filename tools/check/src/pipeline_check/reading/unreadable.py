@@ -1,4 +1,4 @@
-"""What is raised when a file cannot be read: which, at which line, and why."""
+"""The error for a file that cannot be read: which file, at which line, and why."""
 
 
 class UnreadableError(Exception):
@@ -6,4 +6,6 @@ class UnreadableError(Exception):
 
     def __init__(self, file: str, line: int, why: str) -> None:
         super().__init__(f"cannot read {file} at line {line}: {why}")
-        self.file, self.line, self.why = file, line, why
+        self.file = file
+        self.line = line
+        self.why = why

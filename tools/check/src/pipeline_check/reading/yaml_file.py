@@ -1,33 +1,138 @@
-"""A YAML file: compose, Kubernetes and Strimzi, or Spring Boot; each document for itself."""
+"""YAML: compose, Kubernetes and Strimzi, or Spring Boot; each document for itself.
 
-from pipeline_check.reading.block import Block, Setting
+Nodes are built from the parser's events: never deeper than a limit, and an alias is read once.
+"""
+
+from collections.abc import Iterator
+
+import yaml
+
+from pipeline_check.reading.block import Block, Setting, Settings
 from pipeline_check.reading.compose import compose_blocks
-from pipeline_check.reading.flat_file import flat_blocks
 from pipeline_check.reading.kubernetes import kubernetes_blocks
-from pipeline_check.reading.node import flat
-from pipeline_check.reading.yaml_text import parse_yaml
+from pipeline_check.reading.node import DEPTH, Node, flatten
+from pipeline_check.reading.properties_file import flat_blocks
+from pipeline_check.reading.unreadable import UnreadableError
+
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is twenty times as fast
+WORDS = dict.fromkeys(("true", "yes", "on"), "true")
+WORDS |= dict.fromkeys(("false", "no", "off"), "false")
+WORDS |= dict.fromkeys(("null", "~"), "")
 
 
 def read_yaml(file: str, text: str) -> list[Block]:
-    """Every block of every document; a Spring profile is read together with the document that all profiles share."""
+    """Return every block of every document.
+
+    A Spring profile is read together with the settings that all profiles share.
+    """
     found: list[Block] = []
-    shared: dict[str, Setting] = {}
+    shared: Settings = {}
     for document in parse_yaml(file, text):
         if document.text("apiVersion") and document.text("kind"):
             found += kubernetes_blocks(file, document)
-        elif document.get("services"):
+            continue
+        if document.get("services"):
             found += compose_blocks(file, document)
-        else:
-            settings = {name: Setting(str(node.value), node.line) for name, node in flat(document)}
-            profile = any("on-profile" in name or name == "spring.profiles" for name in settings)
-            found += spring_document(file, shared | settings if profile else settings, settings)
-            shared = shared if profile else shared | settings
+            continue
+        own = {name: Setting(str(node.value), node.line) for name, node in flatten(document)}
+        is_about_kafka = any("kafka" in name for name in own)
+        is_profile = any("on-profile" in name or name == "spring.profiles" for name in own)
+        settings = shared | own if is_profile else own
+        if is_about_kafka:
+            found += flat_blocks(file, without_brackets(settings))
+        if not is_profile:
+            shared = shared | own
     return found
 
 
-def spring_document(
-    file: str, settings: dict[str, Setting], own: dict[str, Setting]
-) -> list[Block]:
-    """The blocks of a document that says something about Kafka itself."""
-    plain = {name.replace(".[", ".").replace("]", ""): each for name, each in settings.items()}
-    return flat_blocks(file, plain) if any("kafka" in name for name in own) else []
+def without_brackets(settings: Settings) -> Settings:
+    """Return settings whose names in Spring's brackets, `properties.[acks]`, are plain."""
+    return {name.replace(".[", ".").replace("]", ""): each for name, each in settings.items()}
+
+
+def parse_yaml(file: str, text: str) -> list[Node]:
+    """Return every document of a file, or say at which line it is no YAML."""
+    try:
+        builder = Builder(file, yaml.parse(text, Loader=LOADER))
+        return [document for document in builder.documents() if document]
+    except yaml.MarkedYAMLError as broken:
+        mark = broken.problem_mark or broken.context_mark
+        line = mark.line + 1 if mark else 1
+        why = f"not YAML: {broken.problem}"
+        if "{{" in text:
+            why = "a template, whose result nobody knows here"
+        raise UnreadableError(file, line, why) from None
+    except (yaml.YAMLError, ValueError) as broken:  # a forbidden character, an impossible escape
+        at = getattr(broken, "position", 0) or 0
+        line = text.count("\n", 0, at) + 1
+        reason = str(broken).splitlines()[0]
+        raise UnreadableError(file, line, f"not YAML: {reason}") from None
+
+
+class Builder:
+    """Builds nodes out of a stream of events."""
+
+    def __init__(self, file: str, events: Iterator[yaml.Event]) -> None:
+        self.file = file
+        self.events = events
+        self.anchors: dict[str, Node] = {}
+
+    def documents(self) -> Iterator[Node | None]:
+        """Yield one node for each document."""
+        for event in self.events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                self.anchors = {}
+                yield self.next_node(0)
+
+    def next_node(self, depth: int) -> Node | None:
+        """Return the node that begins with the next event; none at the end of a collection."""
+        event = next(self.events)
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if depth > DEPTH:
+            raise UnreadableError(self.file, line, f"nested deeper than {DEPTH}")
+        if isinstance(event, yaml.AliasEvent):
+            return self.anchors.get(str(event.anchor), Node("", line))
+        if isinstance(event, yaml.ScalarEvent):
+            node = Node(scalar_text(event), line, plain=event.implicit[0])
+        elif isinstance(event, yaml.SequenceStartEvent):
+            node = Node(self.items(depth), line)
+        elif isinstance(event, yaml.MappingStartEvent):
+            node = Node(self.fields(depth), line)
+        else:
+            return None
+        if event.anchor:
+            self.anchors[event.anchor] = node
+        return node
+
+    def items(self, depth: int) -> list[Node]:
+        """Return the elements of a list."""
+        found = []
+        item = self.next_node(depth + 1)
+        while item:
+            found.append(item)
+            item = self.next_node(depth + 1)
+        return found
+
+    def fields(self, depth: int) -> dict[str, Node]:
+        """Return names and values; `<<` brings in what is not set here."""
+        own: dict[str, Node] = {}
+        merged: dict[str, Node] = {}
+        key = self.next_node(depth + 1)
+        while key:
+            value = self.next_node(depth + 1)
+            if not value:
+                break
+            if key.value == "<<":
+                for source in [*reversed(value.elements()), value]:
+                    merged.update(source.items())
+            elif isinstance(key.value, str):
+                own[key.value] = value
+            key = self.next_node(depth + 1)
+        return merged | own
+
+
+def scalar_text(event: yaml.ScalarEvent) -> str:
+    """Return the text; unquoted, true and false have several spellings, and null is nothing."""
+    text = str(event.value)
+    is_quoted = not event.implicit[0]
+    return text if is_quoted else WORDS.get(text.lower(), text)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pipeline_check.finding import Finding
 from pipeline_check.live.unseen import cannot_look
 from pipeline_check.reading.block import Block
+from pipeline_check.rules.finding import Finding
 
 EXTRA = "pip install 'confluent-kafka>=2.16' 'psycopg[binary]>=3.3' 'requests>=2.32'"
 

@@ -1,0 +1,133 @@
+"""What only shows across files: partitioners and sizes that disagree, clients without rules."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pipeline_check.reading.block import Block
+from pipeline_check.rules.catalog import block_finding
+from pipeline_check.rules.finding import Finding
+from pipeline_check.rules.fixes import block_fix, client_fix
+
+CRC32 = {"consistent", "consistent_random"}
+RECORD_SIZES = ("max.request.size", "message.max.bytes", "max_request_size")
+SIZE_LIMITS = ("max.message.bytes", "message.max.bytes")
+OVERRIDE_POLICY = "connector.client.config.override.policy"
+
+
+class Limit(NamedTuple):
+    """The largest record that a topic or a broker takes."""
+
+    size: int
+    block: Block
+    setting: str
+
+
+def find_across_files(blocks: Sequence[Block]) -> Iterable[Finding]:
+    """Check partitioners and sizes, then each block that is not judged by itself."""
+    yield from partitioners(blocks)
+    yield from sizes(blocks)
+    for block in blocks:
+        if block.kind == "unjudged":
+            yield block_finding(
+                block,
+                "client-not-judged",
+                says=f"{block.client}: client not judged",
+                fix="check by hand that enable.idempotence=true and acks=all",
+            )
+        if block.kind == "producer" and block.client == "spark":
+            yield block_finding(
+                block,
+                "spark-sink-repeats",
+                says="Spark's Kafka sink delivers at least once",
+                fix="give each record an id, and remove repeats by it",
+            )
+        if block.kind == "worker":
+            yield from overrides(block)
+
+
+def key_hash(block: Block) -> str:
+    """Return how a producer chooses the partition of a key; nothing where that is not visible."""
+    if block.kind == "connector":
+        return "murmur2"
+    if block.client != "librdkafka":
+        own = "partitioner.class" in block.settings or "partitioner" in block.settings
+        return "" if own else "murmur2"
+    if "partitioner" not in block.settings:
+        return "" if block.opaque else "CRC32"
+    name = block.known("partitioner") or ""
+    return "CRC32" if name in CRC32 else name.removesuffix("_random")
+
+
+def partitioners(blocks: Sequence[Block]) -> Iterable[Finding]:
+    """Report producers that put the same key in different partitions.
+
+    Java's way is the right one, because every other client can follow it.
+    """
+    producers = [block for block in blocks if block.kind == "producer"]
+    producers += [block for block in blocks if block.kind == "connector"]
+    hashes = [(block, key_hash(block)) for block in producers]
+    used = {name for _, name in hashes if name and name != "random"}
+    if len(used) < 2:
+        return
+    for block, name in hashes:
+        if not name or name in ("murmur2", "random"):
+            continue
+        other, others = next((each, way) for each, way in hashes if way and way != name)
+        yield block_finding(
+            block,
+            "partitioner-disagrees",
+            at="partitioner",
+            says=f"partitioner {name}, where {other.file}:{other.line} has {others}",
+            fix=client_fix(block, {"partitioner": "murmur2_random"}),
+        )
+
+
+def sizes(blocks: Sequence[Block]) -> Iterable[Finding]:
+    """Report producers that send larger records than a topic or broker among the files takes."""
+    limits = find_limits(blocks)
+    if not limits:
+        return
+    least = min(limits, key=lambda limit: limit.size)
+    for block in blocks:
+        if block.kind != "producer":
+            continue
+        name = next((each for each in RECORD_SIZES if is_number(block.known(each))), "")
+        text = block.known(name) or ""
+        if name and int(text) > least.size:
+            place = f"{least.block.file}:{least.block.line_of(least.setting)}"
+            yield block_finding(
+                block,
+                "message-larger-than-topic",
+                at=name,
+                says=f"{name}={text}, where {place} has {least.setting}={least.size}",
+                fix=client_fix(block, {name: str(least.size)}),
+            )
+
+
+def find_limits(blocks: Sequence[Block]) -> list[Limit]:
+    """Collect the sizes that topics and brokers limit."""
+    found = []
+    for block in blocks:
+        if block.kind in ("topic", "broker"):
+            for name in SIZE_LIMITS:
+                text = block.known(name)
+                if text and is_number(text):
+                    found.append(Limit(int(text), block, name))
+    return found
+
+
+def is_number(text: str | None) -> bool:
+    """Return whether a text is a plain number."""
+    return text is not None and text.isdigit()
+
+
+def overrides(block: Block) -> Iterable[Finding]:
+    """Report a worker that lets every connector change its clients; the default since 3.0."""
+    if OVERRIDE_POLICY not in block.settings or block.known(OVERRIDE_POLICY) == "All":
+        yield block_finding(
+            block,
+            "connect-overrides-open",
+            at=OVERRIDE_POLICY,
+            says=f"{OVERRIDE_POLICY}=All becomes effective",
+            fix=block_fix(block, {OVERRIDE_POLICY: "None"}),
+        )

@@ -1,0 +1,97 @@
+"""Fixes to paste, in the spelling of the file that they go into."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from pipeline_check.clients.table import keys
+from pipeline_check.reading.block import Block
+from pipeline_check.rules.spelling import SYNONYMS
+
+IDEMPOTENT = {"enable.idempotence": "true", "acks": "all"}
+GOOD_VALUES = IDEMPOTENT | {
+    "retries": "2147483647",
+    "max.in.flight.requests.per.connection": "5",
+    "delivery.timeout.ms": "120000",
+}
+PYTHON_WORDS = {"true": "True", "false": "False"}
+CONNECT_PREFIXES = {"worker": "producer.", "connector": "producer.override."}
+
+
+def client_fix(block: Block, settings: Mapping[str, str]) -> str:
+    """Write a client's settings as this block takes them: in Connect, in Spring, in Spark."""
+    names = {client_name(block, name): text for name, text in settings.items()}
+    return block_fix(block, names)
+
+
+def client_name(block: Block, name: str) -> str:
+    """Return the name that a client's setting has in this block."""
+    if block.client == "spring":
+        return f"spring.kafka.{block.kind}.properties.{name}"
+    if block.kind in CONNECT_PREFIXES:
+        return CONNECT_PREFIXES[block.kind] + name
+    if block.client == "spark":
+        return f"kafka.{name}"
+    return name
+
+
+def block_fix(block: Block, settings: Mapping[str, str]) -> str:
+    """Write settings under the block's own names, in the format of its file."""
+    if block.prefix:
+        settings = {variable(block.prefix, name): text for name, text in settings.items()}
+    if block.file.endswith(".py"):
+        return python_fix(block, settings)
+    form = "{name}={text}"
+    if block.file.endswith(".json"):
+        form = '"{name}": "{text}",'
+    elif block.file.endswith((".yml", ".yaml")):
+        form = '{name}: "{text}"'
+    return "\n".join(form.format(name=name, text=text) for name, text in settings.items())
+
+
+def variable(prefix: str, name: str) -> str:
+    """Return the environment variable that an image turns into a setting."""
+    return prefix + name.upper().replace("_", "__").replace(".", "_")
+
+
+def python_fix(block: Block, settings: Mapping[str, str]) -> str:
+    """Write settings as members of a dictionary, as keywords, or as options of a chain."""
+    if block.client == "spark":
+        return "".join(f'.option("{name}", "{text}")' for name, text in settings.items())
+    if block.kind == "topic":
+        return python_topic_fix(settings)
+    values = {name: python_value(text) for name, text in settings.items()}
+    if block.client == "librdkafka":
+        return ", ".join(f'"{name}": {value}' for name, value in values.items())
+    return ", ".join(f"{name.replace('.', '_')}={value}" for name, value in values.items())
+
+
+def python_topic_fix(settings: Mapping[str, str]) -> str:
+    """Write a topic's settings as keywords of `NewTopic`."""
+    config = dict(settings)
+    copies = config.pop("replication.factor", "")
+    keyword = f"replication_factor={python_value(copies)}, " if copies else ""
+    return f"{keyword}config={config}"
+
+
+def python_value(text: str) -> str:
+    """Write a value as a Python literal."""
+    if text in PYTHON_WORDS:
+        return PYTHON_WORDS[text]
+    return text if text.isdigit() else f'"{text}"'
+
+
+def remedy(block: Block, name: str) -> str:
+    """Write what to say instead of a setting that was refused."""
+    known = name
+    for group in SYNONYMS:
+        if name in group:
+            known = group[0]
+    if known in GOOD_VALUES:
+        return client_fix(block, {known: GOOD_VALUES[known]})
+    listed = keys("librdkafka" if block.client == "librdkafka" else "java")
+    if known in listed and listed[known].default:
+        return client_fix(block, {known: listed[known].default})
+    close = get_close_matches(name, listed, 1)
+    if close and close[0] not in block.settings:
+        return f"remove {name}, or say {close[0]}"
+    return f"remove {name}"
