@@ -3,8 +3,7 @@
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from pipeline_check.clients.librdkafka import producer
-from pipeline_check.clients.librdkafka_case import KNOWN_AS
+from pipeline_check.clients.librdkafka import COMMON_NAMES, producer
 from pipeline_check.clients.table import keys
 from tests.clients.conftest import Tell
 from tests.clients.generated import SEED, configurations
@@ -18,7 +17,7 @@ def as_told(real: dict[str, str] | str) -> dict[str, str] | str:
     """What the handle has, under the names that people know, and acks as they say it."""
     if isinstance(real, str):
         return real
-    known = {KNOWN_AS.get(name, name): value for name, value in real.items()}
+    known = {COMMON_NAMES.get(name, name): value for name, value in real.items()}
     return known | ({"acks": "all"} if known.get("acks") == "-1" else {})
 
 

@@ -1,4 +1,4 @@
-"""The clients that we have rules for, each with the settings that decide about it."""
+"""The clients that have rules, each with the settings that decide the verdict."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -84,15 +84,15 @@ class UnknownVersionError(Exception):
 
 
 def parse_versions(texts: Iterable[str]) -> dict[str, Version]:
-    """The versions that were named, by client: java=3.1.0."""
-    known = sorted({client.name for client in CLIENTS.values()})
+    """Return the versions that were named, by client, from texts such as java=3.1.0."""
+    clients = sorted({client.name for client in CLIENTS.values()})
     found = {}
     for text in texts:
         client, _, version = text.partition("=")
         parts = version.split(".")
-        if client not in known or not all(part.isdecimal() for part in parts):
-            raise UnknownVersionError(
-                f"{text}: say CLIENT=VERSION, such as java=3.1.0; clients: {', '.join(known)}"
-            )
+        is_number = all(part.isdecimal() for part in parts)
+        if client not in clients or not is_number:
+            way_out = f"say CLIENT=VERSION, such as java=3.1.0; clients: {', '.join(clients)}"
+            raise UnknownVersionError(f"{text}: {way_out}")
         found[client] = tuple(map(int, parts))
     return found

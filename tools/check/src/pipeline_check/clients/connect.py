@@ -1,4 +1,4 @@
-"""The producers that Connect makes for source connectors: what it puts in by itself, and who may change that."""
+"""The producers that Connect makes for source connectors: what it sets, and who may change that."""
 
 from collections.abc import Mapping
 
@@ -11,56 +11,64 @@ OWN = {  # what the worker sets for every source connector, before anybody's set
     "max.in.flight.requests.per.connection": "1",
     "delivery.timeout.ms": "2147483647",
 }
-WORKER, OVERRIDE = "worker:producer.", "producer.override."
-POLICY, ALLOWED = (
-    "worker:connector.client.config.override.policy",
-    "worker:connector.client.config.override.allowlist",
-)
+WORKER = "worker:producer."
+OVERRIDE = "producer.override."
+POLICY = "worker:connector.client.config.override.policy"
+ALLOWED = "worker:connector.client.config.override.allowlist"
 EXACTLY_ONCE = "worker:exactly.once.source.support"
 PRINCIPAL = {"sasl.jaas.config", "sasl.mechanism", "security.protocol"}
+SILENTLY_OFF = (
+    "Connect silently sets enable.idempotence=false for source connectors unless told otherwise"
+)
 
 
 def producer(settings: Mapping[str, str], version: java.Version = java.NEWEST) -> Outcome:
-    """What becomes of the worker's settings, here called `worker:…`, and of a connector's."""
-    worker = {
-        name.removeprefix(WORKER): text
-        for name, text in settings.items()
-        if name.startswith(WORKER)
-    }
-    override = {
-        name.removeprefix(OVERRIDE): text
-        for name, text in settings.items()
-        if name.startswith(OVERRIDE)
-    }
-    asked = OWN | worker | override
+    """Return what becomes of a connector's settings and its worker's, here called `worker:…`."""
+    worker = with_prefix(settings, WORKER)
+    override = with_prefix(settings, OVERRIDE)
+    written = worker | override
     exactly_once = settings.get(EXACTLY_ONCE, "disabled").lower() == "enabled"
+    asked = OWN | written
     if exactly_once:
-        asked |= {"enable.idempotence": "true", "transactional.id": "<group>-<connector>-<task>"}
+        asked["enable.idempotence"] = "true"
+        asked["transactional.id"] = "<group>-<connector>-<task>"
     outcome = java.producer(asked, version)
     outcome.unknown = []
-    for name in override:
-        if not allowed(name, settings):
-            policy = settings.get(POLICY, "All")
-            outcome.refuse(
-                f"the worker's override policy {policy} does not allow {OVERRIDE}{name}",
-                OVERRIDE + name,
-            )
-    if exactly_once and (worker | override).get("enable.idempotence", "true").lower() == "false":
-        outcome.change(
-            "enable.idempotence false becomes true: exactly-once wants it", "enable.idempotence"
-        )
-    if not outcome.idempotent and "enable.idempotence" not in worker | override:
-        outcome.because = "Connect silently sets enable.idempotence=false for source connectors unless told otherwise"
+    refuse_overrides(outcome, override, settings)
+    if exactly_once and written.get("enable.idempotence", "true").lower() == "false":
+        says = "enable.idempotence false becomes true: exactly-once wants it"
+        outcome.change(says, "enable.idempotence")
+    if not outcome.idempotent and "enable.idempotence" not in written:
+        outcome.because = SILENTLY_OFF
     return outcome
 
 
-def allowed(name: str, settings: Mapping[str, str]) -> bool:
-    """Whether the worker lets a connector change this setting of its producer."""
-    policy = (
-        settings.get(POLICY, "All")
-        .rpartition(".")[2]
-        .removesuffix("ConnectorClientConfigOverridePolicy")
-    )
+def with_prefix(settings: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Return the settings with a prefix, under their names without it."""
+    return {
+        name.removeprefix(prefix): text
+        for name, text in settings.items()
+        if name.startswith(prefix)
+    }
+
+
+def refuse_overrides(
+    outcome: Outcome, override: Mapping[str, str], settings: Mapping[str, str]
+) -> None:
+    """Note the connector's settings that its worker does not allow."""
+    policy = settings.get(POLICY, "All")
+    for name in override:
+        if not is_allowed(name, settings):
+            key = OVERRIDE + name
+            outcome.refuse(f"the worker's override policy {policy} does not allow {key}", key)
+
+
+def is_allowed(name: str, settings: Mapping[str, str]) -> bool:
+    """Return whether the worker lets a connector change this setting of its producer."""
+    class_name = settings.get(POLICY, "All").rpartition(".")[2]
+    policy = class_name.removesuffix("ConnectorClientConfigOverridePolicy")
     if policy == "Allowlist":
         return name in settings.get(ALLOWED, "").replace(" ", "").split(",")
-    return policy not in ("None", "Principal") or (policy == "Principal" and name in PRINCIPAL)
+    if policy == "Principal":
+        return name in PRINCIPAL
+    return policy != "None"

@@ -1,4 +1,8 @@
-"""kafka-python 3: on by default, off silently when a value that was set conflicts, an error if it was asked for."""
+"""kafka-python 3: idempotence is on by default.
+
+A value that was set and conflicts with it switches it off silently; it is an error if idempotence
+was asked for.
+"""
 
 from collections.abc import Mapping
 
@@ -19,68 +23,80 @@ DEFAULTS: dict[str, object] = {
 }
 COMPRESSIONS = ("gzip", "snappy", "lz4", "zstd", None)
 IN_FLIGHT = "max_in_flight_requests_per_connection"
+Values = dict[str, object]
 
 
 def producer(settings: Mapping[str, object]) -> Outcome:
-    """What `KafkaProducer(**settings)` makes of them."""
+    """Return what `KafkaProducer(**settings)` makes of the settings."""
     outcome = Outcome()
     values = DEFAULTS | {name: value for name, value in settings.items() if name in DEFAULTS}
-    values["acks"] = -1 if values["acks"] == "all" else values["acks"]
-    for name in settings.keys() - keys("kafka-python").keys():
-        outcome.refuse(f'kafka-python has no setting "{name}"', name)
-    if settings.get("compression_type") not in COMPRESSIONS:
-        outcome.refuse(
-            f"compression_type={settings['compression_type']!r} is unknown", "compression_type"
-        )
-    if numbers(values, "delivery_timeout_ms") < numbers(values, "linger_ms", "request_timeout_ms"):
-        outcome.refuse(
-            "delivery_timeout_ms must be at least linger_ms + request_timeout_ms",
-            "delivery_timeout_ms",
-        )
-    idempotence(outcome, values, settings)
+    if values["acks"] == "all":
+        values["acks"] = -1
+    refuse(outcome, values, settings)
+    decide_idempotence(outcome, values, settings)
     if not outcome.refusals:
-        values["enable_idempotence"] = outcome.idempotent
-        values["acks"] = "all" if values["acks"] == -1 else values["acks"]
-        outcome.effective = {
-            name: told(value) for name, value in values.items() if value is not None
-        }
+        outcome.effective = effective(values, idempotent=outcome.idempotent)
     return outcome
 
 
-def idempotence(
-    outcome: Outcome, values: dict[str, object], settings: Mapping[str, object]
-) -> None:
-    """On or off; only a value that somebody set can conflict."""
-    asked, transactional = "enable_idempotence" in settings, bool(values["transactional_id"])
-    if asked and not values["enable_idempotence"] and transactional:
+def refuse(outcome: Outcome, values: Values, settings: Mapping[str, object]) -> None:
+    """Note what keeps the producer from starting, whether it is idempotent or not."""
+    for name in settings.keys() - keys("kafka-python").keys():
+        outcome.refuse(f'kafka-python has no setting "{name}"', name)
+    compression = settings.get("compression_type")
+    if compression not in COMPRESSIONS:
+        outcome.refuse(f"compression_type={compression!r} is unknown", "compression_type")
+    delivery = number(values, "delivery_timeout_ms")
+    least = number(values, "linger_ms") + number(values, "request_timeout_ms")
+    if delivery < least:
+        says = "delivery_timeout_ms must be at least linger_ms + request_timeout_ms"
+        outcome.refuse(says, "delivery_timeout_ms")
+
+
+def decide_idempotence(outcome: Outcome, values: Values, settings: Mapping[str, object]) -> None:
+    """Switch idempotence on or off; only a value that somebody set can conflict."""
+    asked_for = "enable_idempotence" in settings
+    switched_on = bool(values["enable_idempotence"])
+    transactional = bool(values["transactional_id"])
+    if transactional and not switched_on:
         outcome.refuse("transactional_id needs enable_idempotence=True", "enable_idempotence")
-    outcome.idempotent = bool(values["enable_idempotence"]) or transactional
-    outcome.because = "" if outcome.idempotent else "enable_idempotence is set to False"
-    for name, says in conflicts(values, settings) if outcome.idempotent else []:
-        if asked or transactional:
+    outcome.idempotent = switched_on or transactional
+    if not outcome.idempotent:
+        outcome.because = "enable_idempotence is set to False"
+        return
+    for name, says in conflicts(values, settings).items():
+        if asked_for or transactional:
             outcome.refuse(f"{says} when enable_idempotence=True", name)
         else:
+            setting = f"{name}={values[name]!r}"
             outcome.idempotent = False
-            why = f"{name}={values[name]!r} switches it off silently, since enable_idempotence is not set"
-            outcome.because, outcome.culprit = why, name
+            outcome.culprit = name
+            outcome.because = (
+                f"{setting} switches it off silently, since enable_idempotence is not set"
+            )
 
 
-def conflicts(values: dict[str, object], settings: Mapping[str, object]) -> list[tuple[str, str]]:
-    """What was set and cannot go with idempotence."""
-    wrong = {
-        "acks": ("acks must be 'all'", values["acks"] != -1),
-        "retries": ("retries must not be 0", values["retries"] == 0),
-        IN_FLIGHT: (f"{IN_FLIGHT} must be at most 5", numbers(values, IN_FLIGHT) > 5),
-    }
-    return [(name, says) for name, (says, holds) in wrong.items() if name in settings and holds]
+def conflicts(values: Values, settings: Mapping[str, object]) -> dict[str, str]:
+    """Return what was set and cannot go with idempotence, with the reason."""
+    wrong = {}
+    if values["acks"] != -1:
+        wrong["acks"] = "acks must be 'all'"
+    if values["retries"] == 0:
+        wrong["retries"] = "retries must not be 0"
+    if number(values, IN_FLIGHT) > 5:
+        wrong[IN_FLIGHT] = f"{IN_FLIGHT} must be at most 5"
+    return {name: says for name, says in wrong.items() if name in settings}
 
 
-def numbers(values: Mapping[str, object], *names: str) -> float:
-    """The sum of these, taking nothing for what is no number."""
-    found = (values[name] for name in names)
-    return sum(value for value in found if isinstance(value, int | float))
+def number(values: Values, name: str) -> float:
+    """Return a number, or 0 for what is none."""
+    value = values[name]
+    return value if isinstance(value, int | float) else 0
 
 
-def told(value: object) -> str:
-    """The value as Python writes it, texts without their quotes."""
-    return str(value)
+def effective(values: Values, *, idempotent: bool) -> dict[str, str]:
+    """Return the values as the producer has them, with acks as people write it."""
+    shown = values | {"enable_idempotence": idempotent}
+    if shown["acks"] == -1:
+        shown["acks"] = "all"
+    return {name: str(value) for name, value in shown.items() if value is not None}

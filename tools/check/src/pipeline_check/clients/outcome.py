@@ -1,4 +1,4 @@
-"""What a client makes of its settings: refused, or changed here and there, and in the end idempotent or not."""
+"""What a client makes of its settings: refused, changed here and there, idempotent or not."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Remark:
-    """One thing that the client does, and the settings that make it do so, the decisive one first."""
+    """One thing that the client does, and the settings that cause it, the decisive one first."""
 
     keys: tuple[str, ...]
     says: str
@@ -19,12 +19,8 @@ class Outcome:
     idempotent: bool = False
     effective: dict[str, str] = field(default_factory=dict)
     refusals: list[Remark] = field(default_factory=list)
-    changes: list[Remark] = field(
-        default_factory=list
-    )  # done without an error, whatever the log may say
-    unknown: list[str] = field(
-        default_factory=list
-    )  # names that the client does not have, and ignores
+    changes: list[Remark] = field(default_factory=list)  # without an error, maybe with a log line
+    unknown: list[str] = field(default_factory=list)  # names that the client ignores
     because: str = ""  # why it is not idempotent, when it is not
     culprit: str = ""  # the setting that made it so, if it was not the switch itself
     never_sends: str = ""  # why it starts and can never deliver a record, when that is so
@@ -38,11 +34,13 @@ class Outcome:
         self.changes.append(Remark(keys, says))
 
     def effective_of_changes(self) -> dict[str, str]:
-        """The settings that were changed, as they become: written so, nothing is silent any more."""
+        """Return the changed settings as they become; once they are written, nothing is silent."""
         names = [each.keys[0] for each in self.changes]
         return {name: text for name, text in self.effective.items() if name in names}
 
     @property
     def verdict(self) -> Literal["idempotent", "not_idempotent", "refused"]:
-        """The verdict, where every setting is known."""
-        return "refused" if self.refusals else "idempotent" if self.idempotent else "not_idempotent"
+        """Return the verdict, where every setting is known."""
+        if self.refusals:
+            return "refused"
+        return "idempotent" if self.idempotent else "not_idempotent"

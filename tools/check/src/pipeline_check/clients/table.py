@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Key:
-    """One setting; what `scope` and `extra` mean stands in the first line of each list."""
+    """One setting; the first line of each list says what its `scope` and `extra` mean."""
 
     name: str
     scope: str
@@ -17,17 +17,17 @@ class Key:
     extra: str = ""
 
     def bounds(self) -> tuple[float, float] | None:
-        """The smallest and the largest number, where there are such."""
+        """Return the smallest and the largest number, where there are bounds."""
         low, dots, high = self.allowed.partition(" ..")
         return (float(low), float(high or "inf")) if dots else None
 
-    def values(self) -> list[str]:
-        """The words that are allowed, where only some are."""
+    def words(self) -> list[str]:
+        """Return the words that are allowed, where only some are."""
         listed = self.allowed.removeprefix("(case insensitive) ").strip("[]")
         return [] if not listed or self.bounds() else listed.split(", ")
 
-    def outside(self, number: float) -> str:
-        """Why a number is refused; nothing if it is not."""
+    def why_outside(self, number: float) -> str:
+        """Return why a number is refused; nothing if it is not."""
         bounds = self.bounds()
         if not bounds or bounds[0] <= number <= bounds[1]:
             return ""
@@ -36,8 +36,11 @@ class Key:
 
 @cache
 def keys(client: str) -> dict[str, Key]:
-    """Every setting of a client under its name."""
-    lines = Path(__file__).with_name(f"{client}.tsv").read_text(encoding="utf-8").splitlines()
-    return {
-        line.split("\t")[0]: Key(*line.split("\t")) for line in lines if not line.startswith("#")
-    }
+    """Return every setting of a client under its name."""
+    file = Path(__file__).with_name(f"{client}.tsv")
+    found = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            key = Key(*line.split("\t"))
+            found[key.name] = key
+    return found

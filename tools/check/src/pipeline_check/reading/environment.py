@@ -76,5 +76,5 @@ def unquoted(value: str) -> str:
     """Return a value without its quotes, or without the comment behind it."""
     text = value.strip()
     if text[:1] not in "'\"":
-        text = value.split(" #")[0].strip()
+        text = value.partition(" #")[0].strip()
     return text.strip("'\"")

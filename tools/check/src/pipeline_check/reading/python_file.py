@@ -227,9 +227,10 @@ def last_assignment(name: str, before: int, reader: Dictionaries) -> ast.Assign 
     holder = reader.scope.holder(name)
     found = None
     for statement, _ in holder.statements(name) if holder else []:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            if statement.lineno < before:
-                found = statement
+        if statement.lineno >= before or not isinstance(statement, ast.Assign):
+            continue
+        if isinstance(statement.targets[0], ast.Name):
+            found = statement
     return found
 
 

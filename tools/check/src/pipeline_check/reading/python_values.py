@@ -213,16 +213,20 @@ class Values:
         if self.depth > DEEPEST:
             return unknown_setting(node)
         inner = Values(self.names, self.scope, self.depth + 1)
+        return inner.calculated(node)
+
+    def calculated(self, node: ast.expr) -> Setting:
+        """Return the value of an expression that is neither a constant nor the environment."""
         if isinstance(node, ast.Name):
-            return inner.of_name(node)
+            return self.of_name(node)
         if isinstance(node, ast.Call):
-            return inner.of_call(node)
+            return self.of_call(node)
         if isinstance(node, ast.Compare):
-            return inner.of_comparison(node)
+            return self.of_comparison(node)
         if isinstance(node, ast.UnaryOp):
-            return inner.of_sign(node)
+            return self.of_sign(node)
         if isinstance(node, ast.BinOp):
-            return inner.of_arithmetic(node)
+            return self.of_arithmetic(node)
         return unknown_setting(node)
 
     def is_environment(self, node: ast.expr) -> bool:
@@ -250,9 +254,9 @@ class Values:
         name = full_name(node.func, self.names)
         if name in ENVIRONMENT and node.args:
             return self.of_environment(node)
-        if isinstance(node.func, ast.Attribute):
-            if node.func.attr in TEXT_METHODS and not node.args:
-                return self.of_text_method(node, node.func)
+        method = node.func
+        if isinstance(method, ast.Attribute) and method.attr in TEXT_METHODS and not node.args:
+            return self.of_text_method(node, method)
         if name in CONVERSIONS and len(node.args) == 1:
             return self.of_conversion(node, CONVERSIONS[name])
         return unknown_setting(node)
