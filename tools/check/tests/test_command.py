@@ -194,7 +194,7 @@ def test_a_package_that_is_not_installed_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the clients, --live says in one sentence what to install, and the exit code is 2."""
-    monkeypatch.delitem(sys.modules, "pipeline_check.live.looking", raising=False)
+    monkeypatch.delitem(sys.modules, "pipeline_check.live.parts", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     code, printed = check("--live", "--json")
     findings = json.loads(printed)["findings"]

@@ -10,11 +10,11 @@ import pytest
 
 from pipeline_check.connector.outbox import POSTGRES
 from pipeline_check.connector.surroundings import Surroundings
-from pipeline_check.live import broker, cluster, connectors, login, slots, topics
-from pipeline_check.live.broker import Broker, Topic
-from pipeline_check.live.cluster import Cluster
-from pipeline_check.live.database import Database
+from pipeline_check.live.connect import Cluster, check_running, check_workers
+from pipeline_check.live.kafka import Broker, Topic, check_brokers, check_topic
 from pipeline_check.live.look import EXTRA, look
+from pipeline_check.live.postgres import Database
+from pipeline_check.live.server import check_logins, check_settings, check_slot
 from pipeline_check.rules.finding import Finding
 
 GOOD = {
@@ -84,7 +84,7 @@ def test_a_setting_of_the_server_is_found(
     settings: dict[str, str], count: int, rule: list[str]
 ) -> None:
     """Each with the statement that sets it; and where there is just room enough, nothing."""
-    found = list(slots.settings(database(settings, [{}] * count)))
+    found = list(check_settings(database(settings, [{}] * count)))
     assert ids(found) == rule
     assert all(one.fix.startswith("alter system set ") for one in found)
 
@@ -105,22 +105,22 @@ def test_a_setting_of_the_server_is_found(
 )
 def test_the_state_of_a_slot_is_found(slot: dict[str, Any], rule: list[str]) -> None:
     """Missing, another's, unread, lost or close to it: each has a name of its own."""
-    assert ids(list(slots.slot(database({}, [slot]), "s", "outbox"))) == rule
+    assert ids(list(check_slot(database({}, [slot]), "s", "outbox"))) == rule
 
 
 @pytest.mark.parametrize(
     ("line", "rule"),
     [
-        ((3, "host", ["all"], ["all"], "scram-sha-256"), []),
-        ((3, "host", ["all"], ["all"], "trust"), ["hba-trust"]),
-        ((3, "host", ["replication"], ["all"], "scram-sha-256"), ["hba-replication"]),
-        ((3, "host", ["replication"], ["cdc"], "scram-sha-256"), ["hba-replication"]),
-        ((3, "host", ["replication"], ["standby"], "scram-sha-256"), []),
+        ((3, ["all"], ["all"], "scram-sha-256"), []),
+        ((3, ["all"], ["all"], "trust"), ["hba-trust"]),
+        ((3, ["replication"], ["all"], "scram-sha-256"), ["hba-replication"]),
+        ((3, ["replication"], ["cdc"], "scram-sha-256"), ["hba-replication"]),
+        ((3, ["replication"], ["standby"], "scram-sha-256"), []),
     ],
 )
 def test_a_line_of_pg_hba_is_judged(line: tuple[Any, ...], rule: list[str]) -> None:
     """Trust hides a broken secret, and a replication line gives the whole server to the connector's role."""
-    found = list(login.logins(database({}, [], [line]), "cdc"))
+    found = list(check_logins(database({}, [], [line]), "cdc"))
     assert ids(found) == rule
     assert all("line 3" in one.fix for one in found)
 
@@ -139,13 +139,13 @@ def test_the_workers_are_judged(
     plugins: dict[str, str], open_to_all: bool, rule: list[str]
 ) -> None:
     """The plugin is there, is new enough, and connectors do not decide how they produce."""
-    assert ids(list(cluster.workers(Cluster(plugins, lets_override=open_to_all)))) == rule
+    assert ids(list(check_workers(Cluster(plugins, lets_override=open_to_all)))) == rule
 
 
 def test_a_state_without_a_task_is_found() -> None:
     """A connector that runs without any task publishes nothing, whatever its own state says."""
     states = {"o": {"connector": {"state": "RUNNING"}, "tasks": []}}
-    assert ids(list(connectors.running(Cluster(states=states), "o"))) == ["connector-failed"]
+    assert ids(list(check_running(Cluster(states=states), "o"))) == ["connector-failed"]
 
 
 def test_the_last_cause_of_a_failure_is_told() -> None:
@@ -154,9 +154,7 @@ def test_the_last_cause_of_a_failure_is_told() -> None:
     states = {
         "o": {"connector": {"state": "RUNNING"}, "tasks": [{"state": "FAILED", "trace": trace}]}
     }
-    assert (
-        next(connectors.running(Cluster(states=states), "o")).message == "o is FAILED: the real one"
-    )
+    assert next(check_running(Cluster(states=states), "o")).message == "o is FAILED: the real one"
 
 
 def test_an_offset_that_the_slot_no_longer_has_is_not_restarted() -> None:
@@ -165,7 +163,7 @@ def test_an_offset_that_the_slot_no_longer_has_is_not_restarted() -> None:
     states = {
         "o": {"connector": {"state": "RUNNING"}, "tasks": [{"state": "FAILED", "trace": trace}]}
     }
-    found = next(connectors.running(Cluster(states=states), "o"))
+    found = next(check_running(Cluster(states=states), "o"))
     assert (found.id, found.fix.count("curl "), "reconcile" in found.message) == (
         "connector-offset-gone",
         3,
@@ -175,7 +173,7 @@ def test_an_offset_that_the_slot_no_longer_has_is_not_restarted() -> None:
 
 def test_without_the_clients_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check itself is installed without them; looking at what runs takes the extra, and a sentence says so."""
-    monkeypatch.delitem(sys.modules, "pipeline_check.live.looking", raising=False)
+    monkeypatch.delitem(sys.modules, "pipeline_check.live.parts", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     found = look({})
     assert [(one.id, one.fix) for one in found] == [("cannot-look", EXTRA)]
@@ -199,12 +197,12 @@ THREE = Topic("t", 3, {"min.insync.replicas": "2", "unclean.leader.election.enab
 )  # fmt: skip
 def test_a_topic_of_a_larger_cluster_is_judged(topic: Topic, brokers: int, rule: list[str]) -> None:
     """What was acknowledged outlives one broker, where there is more than one."""
-    assert ids(list(topics.topic(topic, brokers))) == rule
+    assert ids(list(check_topic(topic, brokers))) == rule
 
 
 def test_a_broker_that_makes_topics_is_found() -> None:
     """A misspelt topic is made there, and events go to it."""
-    assert ids(list(broker.cluster(Broker(3, {"auto.create.topics.enable": "true"})))) == [
+    assert ids(list(check_brokers(Broker(3, {"auto.create.topics.enable": "true"})))) == [
         "broker-creates-topics"
     ]
-    assert ids(list(broker.cluster(Broker(3, {"auto.create.topics.enable": "false"})))) == []
+    assert ids(list(check_brokers(Broker(3, {"auto.create.topics.enable": "false"})))) == []

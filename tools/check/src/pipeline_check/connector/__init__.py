@@ -1,1 +1,1 @@
-"""Outbox connectors: rules about what Debezium will really do with a configuration beside this database and worker."""
+"""Outbox connectors: what Debezium really does with a configuration, this database and worker."""

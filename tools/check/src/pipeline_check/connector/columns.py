@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 
 from pipeline_check.connector.outbox import Outbox
-from pipeline_check.connector.patterns import names
-from pipeline_check.connector.surroundings import Table
-from pipeline_check.rules.finding import Finding, Severity
+from pipeline_check.connector.surroundings import Table, split_names
+from pipeline_check.rules.finding import Finding
 
 FIELDS = {  # key of the router -> the column that it means when it is not set
     "table.field.event.id": "id",
@@ -17,70 +16,94 @@ FIELDS = {  # key of the router -> the column that it means when it is not set
     "route.by.field": "aggregatetype",
 }
 PLACEMENT = "table.fields.additional.placement"
+PLACES = ("header", "envelope", "partition")
+TIME_WITHOUT_ZONE = re.compile(r"(timestamp(?!.*with time zone)(?!tz)|date\b)")
 
 
 def columns(outbox: Outbox) -> Iterator[Finding]:
-    """Every column that is asked for exists, and holds what it should."""
+    """Check that every column that is asked for exists, and holds what it should."""
     table = outbox.table
     if table is None:
         name = outbox.included[0] if outbox.included else "the outbox"
-        message = f"not judged: the columns of {name}, because no CREATE TABLE for it was found once and only once"
-        fix = "name the folder of its migrations too"
-        yield outbox.finding(
-            "outbox-table-unknown", Severity.NOTE, "table.include.list", message, fix
+        yield outbox.note(
+            "outbox-table-unknown",
+            "table.include.list",
+            f"not judged: the columns of {name}, because no CREATE TABLE for it was found once "
+            "and only once",
+            "name the folder of its migrations too",
         )
         return
     for key, default in FIELDS.items():
-        yield from exists(outbox, table, key, outbox.router(key, default))
+        yield from column_exists(outbox, table, key, outbox.router(key, default))
     yield from payload(outbox, table)
-    for placed in names(outbox.router(PLACEMENT)):
+    for placed in split_names(outbox.router(PLACEMENT)):
         yield from placement(outbox, table, placed)
 
 
-def exists(outbox: Outbox, table: Table, key: str, column: str | None) -> Iterator[Finding]:
-    """The column is there; the router only learns it at the first row, and the task then fails."""
-    if column and column not in table.columns:
-        near = ", ".join(table.columns)
-        message = f"{outbox.prefix}{key}={column}, and {table.name} has no such column: the task fails at the first row"
-        fix = f'"{outbox.prefix}{key}": one of {near}'
-        yield outbox.finding(
-            "router-column-missing", Severity.ERROR, f"{outbox.prefix}{key}", message, fix
-        )
+def column_exists(
+    outbox: Outbox, table: Table, router_key: str, column: str | None
+) -> Iterator[Finding]:
+    """Check that a column exists; the router only notices at the first row, and the task fails."""
+    if not column or column in table.columns:
+        return
+    key = f"{outbox.prefix}{router_key}"
+    yield outbox.error(
+        "router-column-missing",
+        key,
+        f"{key}={column}, and {table.name} has no such column: the task fails at the first row",
+        f'"{key}": one of {", ".join(table.columns)}',
+    )
 
 
 def payload(outbox: Outbox, table: Table) -> Iterator[Finding]:
-    """The payload is never null, and keeps its bytes."""
+    """Check that the payload is never null, and keeps its bytes."""
+    key = f"{outbox.prefix}table.field.event.payload"
     name = outbox.router("table.field.event.payload", "payload") or ""
-    column, key = table.columns.get(name), f"{outbox.prefix}table.field.event.payload"
+    column = table.columns.get(name)
     if column and column.nullable:
-        message = f"{table.name}.{name} may be NULL, which is published as a tombstone"
-        fix = f"alter table {table.name} alter column {name} set not null;"
-        yield outbox.finding("payload-nullable", Severity.WARNING, key, message, fix)
+        yield outbox.warning(
+            "payload-nullable",
+            key,
+            f"{table.name}.{name} may be NULL, which is published as a tombstone",
+            f"alter table {table.name} alter column {name} set not null;",
+        )
     if column and column.type == "jsonb":
-        message = f"{table.name}.{name} is jsonb: spaces, key order and repeated keys are not kept, so hashes differ"
-        fix = f"alter table {table.name} alter column {name} type json using {name}::json;"
-        yield outbox.finding("payload-jsonb", Severity.NOTE, key, message, fix)
+        yield outbox.note(
+            "payload-jsonb",
+            key,
+            f"{table.name}.{name} is jsonb: spaces, key order and repeated keys are not kept, so "
+            "hashes differ",
+            f"alter table {table.name} alter column {name} type json using {name}::json;",
+        )
 
 
 def placement(outbox: Outbox, table: Table, placed: str) -> Iterator[Finding]:
-    """A placed column is there, is written in a way that the router reads, and is never null nor a bare number."""
+    """Check that a placed column exists, can be read, and is never null nor a bare number."""
     key = f"{outbox.prefix}{PLACEMENT}"
     name, where, *_ = [*placed.split(":"), "", ""]
     column = table.columns.get(name)
-    if where not in ("header", "envelope", "partition") or placed.count(":") > 2:
-        message = f"{key} has {placed}, which is not column:header or column:header:alias"
-        yield outbox.finding(
-            "placement-unreadable", Severity.ERROR, key, message, f'"{name}:header"'
+    if where not in PLACES or placed.count(":") > 2:
+        yield outbox.error(
+            "placement-unreadable",
+            key,
+            f"{key} has {placed}, which is not column:header or column:header:alias",
+            f'"{name}:header"',
         )
     elif column is None:
-        yield from exists(outbox, table, PLACEMENT, name)
+        yield from column_exists(outbox, table, PLACEMENT, name)
     elif where == "header" and column.nullable:
-        message = f"{table.name}.{name} may be NULL: its header is then null, which CloudEvents readers die of"
-        fix = f"alter table {table.name} alter column {name} set not null;"
-        yield outbox.finding("header-nullable", Severity.WARNING, key, message, fix)
-    elif where == "header" and re.match(
-        r"(timestamp(?!.*with time zone)(?!tz)|date\b)", column.type
-    ):
-        message = f"{table.name}.{name} is {column.type}: its header is a count of microseconds or days, not a time"
-        fix = f"alter table {table.name} alter column {name} type timestamptz;"
-        yield outbox.finding("header-time", Severity.WARNING, key, message, fix)
+        yield outbox.warning(
+            "header-nullable",
+            key,
+            f"{table.name}.{name} may be NULL: its header is then null, which CloudEvents readers "
+            "die of",
+            f"alter table {table.name} alter column {name} set not null;",
+        )
+    elif where == "header" and TIME_WITHOUT_ZONE.match(column.type):
+        yield outbox.warning(
+            "header-time",
+            key,
+            f"{table.name}.{name} is {column.type}: its header is a count of microseconds or days, "
+            "not a time",
+            f"alter table {table.name} alter column {name} type timestamptz;",
+        )

@@ -1,1 +1,1 @@
-"""The running parts: what Postgres, Connect and the broker say when they are asked, and the statement that mends it."""
+"""What runs: what Postgres, Connect and Kafka answer, and the statement that fixes each finding."""

@@ -1,4 +1,4 @@
-"""`look`: what is not well with the running parts. The clients that it takes are an extra, so they come last."""
+"""Look at what runs; the clients for that are an extra, so they are imported last."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,13 +12,10 @@ EXTRA = "pip install 'confluent-kafka>=2.16' 'psycopg[binary]>=3.3' 'requests>=2
 def look(
     environment: Mapping[str, str], blocks: Sequence[Block] = (), sql: Iterable[str] = ()
 ) -> list[Finding]:
-    """Every finding about what runs, held against the blocks that were read and the SQL of the migrations."""
+    """Return every finding about what runs, beside the blocks and the SQL that were read."""
     try:
-        from pipeline_check.live.looking import look_at  # noqa: PLC0415 - only here are the clients needed
+        from pipeline_check.live.parts import look_at_parts  # noqa: PLC0415 - needs the clients
     except ImportError as missing:
-        return [
-            cannot_look(
-                "everything", f"it takes clients, and {missing.name} is not installed", EXTRA
-            )
-        ]
-    return look_at(environment, blocks, sql)
+        why = f"it takes clients, and {missing.name} is not installed"
+        return [cannot_look("everything", why, EXTRA)]
+    return look_at_parts(environment, blocks, sql)
