@@ -1,4 +1,4 @@
-"""The jars of the Java clients and of Connect that the rules are compared with, fetched once by Maven."""
+"""The jars of the Java clients and of Connect that the rules are compared with."""
 
 import hashlib
 import os

@@ -11,12 +11,16 @@ from pipeline_check.budget.judge import judge_budget, print_budget
 
 INTENT = Path(__file__).parent / "budget" / "pyproject.toml"
 TIGHT = {  # the larger side at exactly the smaller one's value
-    "poll_interval=30s": "batch=1 attempts=1 timeout=5s back_off=0 statements=2 database_timeout=5s margin=2",
+    "poll_interval=30s": (
+        "batch=1 attempts=1 timeout=5s back_off=0 statements=2 database_timeout=5s margin=2"
+    ),
     "timeout=5s": "receiver_timeout=4s",
     "lease=11s": "p99=10s",
     "stop_grace=11s": "drain=10s",
     "delivery_timeout=1h": "outage=1h",
-    "dedup_retention=20d": "topic_retention=7d dead_letter_age=3d longest_replay=9d connect_outage=1d",
+    "dedup_retention=20d": (
+        "topic_retention=7d dead_letter_age=3d longest_replay=9d connect_outage=1d"
+    ),
     "outbox_retention=7d": "reconciled_age=7d",
     "audit_key_lifetime=7d": "redelivery_window=7d",
     "slot_keep_size=3600MB": "write_rate=1MB/s connect_outage=1h",
@@ -43,7 +47,7 @@ def test_the_numbers_are_those_of_the_files() -> None:
 
 @pytest.mark.parametrize("larger", TIGHT)
 def test_an_inequality_fails_when_its_larger_side_shrinks(larger: str, tmp_path: Path) -> None:
-    """With the least that suffices it holds; with an eighth of that it is the one finding, with numbers and a fix."""
+    """It holds with the least that is enough; an eighth of that is one finding, with a fix."""
     flags = TIGHT[larger].split()
     name = larger.partition("=")[0]
     _, holding = judge_budget(tmp_path / "none.toml", [larger, *flags])

@@ -97,7 +97,7 @@ def test_fail_on_names_the_least_severity_that_fails(folder: Path, least: str, c
 
 
 def test_the_table_tells_verdict_reason_and_fix(folder: Path) -> None:
-    """What people see: where, what, why, and what to paste; as plain text, since this is no terminal."""
+    """People see where, what, why, and what to paste; plainly, since this is no terminal."""
     (folder / "producer.properties").write_text(OFF)
     _, printed = check()
     for words in (
@@ -146,7 +146,7 @@ def test_the_ignore_file_overlooks_by_pattern_and_leaves_whole_files_out(folder:
 
 
 def test_the_version_of_a_client_decides(folder: Path) -> None:
-    """The same settings are idempotent in one version and not in another; an unknown client is refused."""
+    """The same settings are idempotent in one version and not in another."""
     (folder / "producer.properties").write_text("bootstrap.servers=kafka:9092\nacks=all\n")
 
     def verdict(*options: str) -> str:
@@ -176,7 +176,7 @@ def test_folders_that_tools_make_are_not_entered(folder: Path) -> None:
 
 
 def test_a_budget_that_does_not_hold_is_a_finding(folder: Path) -> None:
-    """The intent of a pyproject.toml is judged with the rest, and printed sum by sum when it is asked for."""
+    """A pyproject.toml's intent is judged with the rest, and printed sum by sum on request."""
     (folder / "pyproject.toml").write_text(
         '[tool.pipeline.budget]\ndrain = "30s"\nstop_grace = "20s"\n'
     )

@@ -21,6 +21,7 @@ from pipeline_check.reading.json_file import read_json
 from pipeline_check.rules.finding import Finding
 from pipeline_check.walk import files
 
+BY_TOPIC = "org.apache.kafka.connect.transforms.predicates.TopicNameMatches"
 Changes = dict[str, str | None]
 GOOD = Path(__file__).parent / "outbox"  # a connector, its worker and its tables, without a fault
 CONNECTOR = json.loads((GOOD / "orders-outbox.json").read_text())
@@ -80,7 +81,7 @@ COPIED = {
             "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
             "transforms.outbox.predicate": "ours",
             "predicates": "ours",
-            "predicates.ours.type": "org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
+            "predicates.ours.type": BY_TOPIC,
             "predicates.ours.pattern": "kafka_demo_idempotent_consumer.outbox_event",
         },
         {
@@ -120,7 +121,7 @@ COPIED = {
 
 @pytest.mark.parametrize("name", COPIED)
 def test_what_the_field_copies_fails(name: str) -> None:
-    """The two configurations that are copied most are refused for what is wrong with each of them."""
+    """The two configurations that are copied most fail for what is wrong with each of them."""
     config, expected = COPIED[name]
     found = lint(read_json("copied.json", json.dumps({"name": "outbox", "config": config})), [])
     assert expected <= set(ids(found))
@@ -139,11 +140,11 @@ def test_a_predicate_gets_a_pattern_that_matches() -> None:
 PREDICATE = {
     f"{R}predicate": "p",
     "predicates": "p",
-    "predicates.p.type": COPIED["predicate"][0]["predicates.ours.type"],
+    "predicates.p.type": BY_TOPIC,
 }
 PLACED = f"{R}table.fields.additional.placement"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
-# What is changed in our connector, in the worker's file and in the migrations, and the one finding that it makes.
+# What is changed in connector, worker and migrations, and the one finding that it makes.
 CASES: list[tuple[str, Changes, Changes, tuple[str, str]]] = [
     ("predicate-unknown", {f"{R}predicate": "p"}, {}, ("", "")),
     (
@@ -229,7 +230,7 @@ CASES: list[tuple[str, Changes, Changes, tuple[str, str]]] = [
 def test_a_rule_finds_its_defect_and_nothing_else(
     rule: str, changes: Changes, of_worker: Changes, in_sql: tuple[str, str]
 ) -> None:
-    """One change to the good files makes exactly the finding of its rule, at its line and with a fix."""
+    """One change to the good files makes exactly the finding of its rule, with a fix."""
     assert in_sql[0] in OUTBOX_SQL
     sql = OUTBOX_SQL.replace(*in_sql)
     found = lint([connector(changes), worker(of_worker), *topics("1048588")], [sql])
@@ -256,7 +257,7 @@ def test_a_topic_without_a_size_takes_what_its_broker_takes() -> None:
 
 
 def test_publication_and_tables_that_are_left_out_are_found() -> None:
-    """Without a publication's name the default is judged, and without a table list the whole database is."""
+    """Without a publication's name the default is judged; without a table list, all tables are."""
     found = lint(
         [connector({"publication.name": None, "table.include.list": None}), worker({})],
         [OUTBOX_SQL],
@@ -293,7 +294,7 @@ def test_failover_is_asked_for_where_the_server_has_it(
 
 
 def test_a_heartbeat_table_without_replica_identity_is_found() -> None:
-    """An UPDATE of a published table without replica identity is refused by the server, and only a log tells."""
+    """The server refuses to update a published table that has no replica identity."""
     around = Surroundings(
         tables={"public.heartbeat": Table("public.heartbeat", updatable=False)}, worker=worker({})
     )
@@ -301,7 +302,7 @@ def test_a_heartbeat_table_without_replica_identity_is_found() -> None:
 
 
 def test_what_comes_from_elsewhere_is_not_judged() -> None:
-    """A value that a provider gives is neither right nor wrong, and a worker that is not there is no default."""
+    """A provider's value is neither right nor wrong, and a missing worker is no default."""
     assert "snapshot-mode" not in ids(
         lint([connector({"snapshot.mode": "${env:MODE}"})], [OUTBOX_SQL])
     )
@@ -393,7 +394,7 @@ WORDS = [
 )
 @settings(max_examples=60, derandomize=True, deadline=None)
 def test_no_text_makes_the_rules_fail(changed: dict[str, str], sql: str) -> None:
-    """Whatever stands in a connector or in the SQL beside it, the rules say what they find, and end."""
+    """Whatever is in a connector or in the SQL beside it, the rules say what they find, and end."""
     found = lint(
         [connector({**changed}), worker({"producer.max.request.size": sql}), *topics(sql)],
         [OUTBOX_SQL, sql],
@@ -402,7 +403,7 @@ def test_no_text_makes_the_rules_fail(changed: dict[str, str], sql: str) -> None
 
 
 def test_every_rule_has_a_case() -> None:
-    """No rule is without a change that triggers it; that the good files trigger none is the other half."""
+    """Every rule has a change that triggers it; the good files trigger none."""
     sources = "".join(file.read_text() for file in SOURCES.glob("*.py"))
     written = set(re.findall(r'outbox\.(?:error|warning|note)\(\s*"([a-z-]+)"', sources)) | {
         rule.id for rule in RULES

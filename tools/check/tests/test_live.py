@@ -1,4 +1,4 @@
-"""What the live check says of servers, clusters and brokers that no test starts: older, larger or badly kept ones."""
+"""What the live check says of servers that no test starts: older, larger or badly kept ones."""
 
 import sys
 from collections.abc import Sequence
@@ -119,7 +119,7 @@ def test_the_state_of_a_slot_is_found(slot: dict[str, Any], rule: list[str]) -> 
     ],
 )
 def test_a_line_of_pg_hba_is_judged(line: tuple[Any, ...], rule: list[str]) -> None:
-    """Trust hides a broken secret, and a replication line gives the whole server to the connector's role."""
+    """Trust hides a broken secret, and a replication line gives away the whole server."""
     found = list(check_logins(database({}, [], [line]), "cdc"))
     assert ids(found) == rule
     assert all("line 3" in one.fix for one in found)
@@ -150,7 +150,10 @@ def test_a_state_without_a_task_is_found() -> None:
 
 def test_the_last_cause_of_a_failure_is_told() -> None:
     """Of a Java trace, the line that says what to mend."""
-    trace = "Exception: outer\n\tat a.b\nCaused by: java.X: middle\n\tat c\nCaused by: the real one\n\t... 3 more"
+    trace = (
+        "Exception: outer\n\tat a.b\nCaused by: java.X: middle\n\tat c\n"
+        "Caused by: the real one\n\t... 3 more"
+    )
     states = {
         "o": {"connector": {"state": "RUNNING"}, "tasks": [{"state": "FAILED", "trace": trace}]}
     }
@@ -159,7 +162,10 @@ def test_the_last_cause_of_a_failure_is_told() -> None:
 
 def test_an_offset_that_the_slot_no_longer_has_is_not_restarted() -> None:
     """A restart would fail for ever: the stored offset has to go, and somebody has to reconcile."""
-    trace = "Caused by: io.debezium.DebeziumException: It is at 0/1, but this is no longer available on the server."
+    trace = (
+        "Caused by: io.debezium.DebeziumException: "
+        "It is at 0/1, but this is no longer available on the server."
+    )
     states = {
         "o": {"connector": {"state": "RUNNING"}, "tasks": [{"state": "FAILED", "trace": trace}]}
     }
@@ -172,7 +178,7 @@ def test_an_offset_that_the_slot_no_longer_has_is_not_restarted() -> None:
 
 
 def test_without_the_clients_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check itself is installed without them; looking at what runs takes the extra, and a sentence says so."""
+    """Looking at what runs takes an extra; without it, a sentence says what to install."""
     monkeypatch.delitem(sys.modules, "pipeline_check.live.parts", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     found = look({})
@@ -180,6 +186,7 @@ def test_without_the_clients_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     assert "psycopg is not installed" in found[0].message
 
 
+UNCLEAN = {"min.insync.replicas": "2", "unclean.leader.election.enable": "true"}
 THREE = Topic("t", 3, {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"})
 
 
@@ -191,10 +198,9 @@ THREE = Topic("t", 3, {"min.insync.replicas": "2", "unclean.leader.election.enab
         (replace(THREE, replicas=1, settings={}), 1, []),
         (replace(THREE, settings={"min.insync.replicas": "1"}), 3, ["topic-acks-of-one"]),
         (replace(THREE, settings={"min.insync.replicas": "4"}), 3, ["topic-insync-blocks"]),
-        (replace(THREE, settings={"min.insync.replicas": "2", "unclean.leader.election.enable": "true"}), 3,
-         ["topic-unclean-election"]),
+        (replace(THREE, settings=UNCLEAN), 3, ["topic-unclean-election"]),
     ],
-)  # fmt: skip
+)
 def test_a_topic_of_a_larger_cluster_is_judged(topic: Topic, brokers: int, rule: list[str]) -> None:
     """What was acknowledged outlives one broker, where there is more than one."""
     assert ids(list(check_topic(topic, brokers))) == rule

@@ -15,7 +15,7 @@ SHOWN = re.compile(
 
 
 def test_the_run_in_the_readme_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run is shown word for word, so nobody reads of a verdict that the audit would not give."""
+    """The run is shown word for word: the README claims no verdict that the audit does not give."""
     shown = SHOWN.search((HERE / "README.md").read_text())
     assert shown, "the README shows no run of the audit"
     monkeypatch.chdir(HERE / shown[1])

@@ -1,1 +1,1 @@
-"""`pipeline check`: which producer is really idempotent, and whether this pipeline can lose anything."""
+"""An auditor of Kafka settings: which producer is idempotent, and what loses or doubles records."""

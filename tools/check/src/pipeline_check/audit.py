@@ -1,4 +1,4 @@
-"""The audit: read every file once, judge every producer, check the rest, set aside what is ignored."""
+"""The audit: read every file once, judge the producers, check the rest, and apply the ignores."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -57,7 +57,7 @@ def json_finding(found: Finding) -> dict[str, Any]:
 
 
 def as_sarif(audit: Audit) -> dict[str, Any]:
-    """Return an audit for code scanning; what is ignored is there too, suppressed with its reason."""
+    """Return an audit for code scanning; what is ignored is in it, suppressed with its reason."""
     results = [sarif_result(found) for found in audit.every()]
     for found, ignore in audit.ignored.items():
         suppression = {

@@ -1,4 +1,4 @@
-"""What a comparison has compared is told, whether it passes or not: the seed, and how many of each verdict."""
+"""Print what a comparison has compared, whether it passes or not: the seed and the verdicts."""
 
 from collections.abc import Callable
 

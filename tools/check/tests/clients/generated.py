@@ -1,4 +1,4 @@
-"""Configurations by the thousand: the same seed gives the same ones, and it is printed with every disagreement."""
+"""Generated configurations: the same seed gives the same ones, and disagreements print it."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ SEED = 20_260_405
 def configurations(
     count: int, choices: Mapping[str, Sequence[V]], seed: int = SEED
 ) -> list[dict[str, V]]:
-    """So many configurations, of one to seven settings each, every setting about as often as the others."""
+    """Return this many configurations of up to seven settings, each setting about equally often."""
     dice = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
     names = sorted(choices)
     return [

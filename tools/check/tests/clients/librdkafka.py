@@ -1,4 +1,4 @@
-"""librdkafka itself, through ctypes: the configuration that a live handle really has, or why there is none."""
+"""librdkafka itself, through ctypes: what a live handle really has, or why there is none."""
 
 import ctypes
 from collections.abc import Mapping
@@ -35,8 +35,8 @@ def library() -> ctypes.CDLL:
 def effective(settings: Mapping[str, str]) -> dict[str, str] | str:
     """Everything that a producer with these settings runs with; or why it does not start.
 
-    Without any setting of a topic the library adjusts these only at the first message; one that changes
-    nothing makes it do so at once.
+    Without any setting of a topic the library adjusts these only at the first message; a setting
+    that changes nothing makes it do so at once.
     """
     started = start(settings)
     adjusted = start({**settings, "produce.offset.report": "false"})
@@ -72,7 +72,7 @@ def dumped(conf: ctypes.c_void_p) -> dict[str, str]:
 
 
 def got(conf: int, name: str) -> str | None:
-    """One value; those of topics are not in the dump, and a copy of them loses what was adjusted."""
+    """Return one value; a topic's are not in the dump, and a copy of them loses adjustments."""
     value, size = ctypes.create_string_buffer(TEXT), ctypes.c_size_t(TEXT)
     failed = library().rd_kafka_conf_get(
         ctypes.c_void_p(conf), name.encode(), value, ctypes.byref(size)

@@ -1,4 +1,4 @@
-"""Settings of librdkafka with values that it takes, values that it refuses, and values that it reads in its own way."""
+"""Settings of librdkafka with values that it takes, refuses, or reads in its own way."""
 
 BOOLEANS = ["true", "false", "True", "1", "0", "t", "F", "yes", ""]
 CHOICES = {

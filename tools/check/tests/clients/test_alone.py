@@ -1,4 +1,4 @@
-"""The auditor is installed and run by itself: it needs its own few dependencies and no other part."""
+"""The auditor runs by itself: it needs its own few dependencies and no other part."""
 
 import json
 import re

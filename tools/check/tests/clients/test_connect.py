@@ -1,4 +1,4 @@
-"""The rules for Connect say what its Worker does: it is asked what it gives to a source connector's producer."""
+"""The rules for Connect say what its Worker does: it is asked what it gives to a producer."""
 
 from itertools import chain
 from pathlib import Path
@@ -41,7 +41,7 @@ def given(several: list[dict[str, str]]) -> list[list[str]]:
 
 
 def test_the_rules_agree_with_the_worker(told: Tell) -> None:
-    """Refused or not, idempotent or not, and every effective value: 1,000 pairs of worker and connector."""
+    """Verdicts and effective values of 1,000 pairs of worker and connector, no disagreement."""
     answers = given(GENERATED)
     configured = [
         dict(zip(each[1::2], each[2::2], strict=True)) for each in answers if each[0] == "config"
@@ -59,7 +59,8 @@ def test_the_rules_agree_with_the_worker(told: Tell) -> None:
         wrong += [found] if found else []
     counts = {verdict: verdicts.count(verdict) for verdict in sorted(set(verdicts))}
     told(
-        f"seed {SEED}: {len(GENERATED)} workers and connectors on Connect {'.'.join(map(str, NEWEST))}, {counts}"
+        f"seed {SEED}: {len(GENERATED)} workers and connectors on Connect "
+        f"{'.'.join(map(str, NEWEST))}, {counts}"
     )
     assert wrong == [], f"seed {SEED}: {len(wrong)} disagreements, the first: {wrong[:5]}"
     assert min(counts.values()) > 100, f"the choices leave a verdict almost untried: {counts}"

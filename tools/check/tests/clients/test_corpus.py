@@ -1,4 +1,4 @@
-"""What the audit says of configurations that were written for it: all of it, in the right line, and no more."""
+"""What the audit says of configurations written for it: all of it, at the right line, no more."""
 
 import pytest
 
@@ -51,13 +51,13 @@ def test_the_corpus_is_large_and_every_case_has_its_expectations() -> None:
 
 @pytest.mark.parametrize("case", sorted(EXPECTED))
 def test_a_case_is_judged_as_expected(case: str) -> None:
-    """Every verdict and every finding is the expected one, at the expected line, and there are no others."""
+    """Every verdict and finding is the expected one, at the expected line, and none is missing."""
     assert found(case) == sorted(EXPECTED[case])
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
 def test_a_rule_is_triggered_and_is_not(rule: str) -> None:
-    """Some case triggers the rule, and one of the same kind does not: it neither sleeps nor cries always."""
+    """Some case triggers the rule, and a case of the same kind does not."""
     triggered = [
         case
         for case, expected in EXPECTED.items()

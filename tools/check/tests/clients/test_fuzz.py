@@ -1,4 +1,4 @@
-"""Whatever a file holds, the audit ends soon, and says something or names the line that it cannot read."""
+"""Whatever a file holds, the audit ends soon, and names the line that it cannot read."""
 
 import re
 import time

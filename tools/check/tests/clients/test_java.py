@@ -1,4 +1,4 @@
-"""The rules for the Java producer say what kafka-clients does, in four versions: each is asked, thousands of times."""
+"""The rules for the Java producer say what kafka-clients does, in four versions."""
 
 from itertools import chain
 from pathlib import Path
@@ -81,7 +81,7 @@ def disagreement_with(said: Outcome, settings: dict[str, str], answer: list[str]
 def test_the_rules_agree_with_the_client_on_thousands_of_configurations(
     version: str, told: Tell
 ) -> None:
-    """Refused or not, idempotent or not, and every effective value: 3,000 configurations, no disagreement."""
+    """Verdicts and effective values of 3,000 configurations, no disagreement."""
     answers = [*asked(version, "config", GENERATED), *asked(version, "whole", WHOLE)]
     cases = [*GENERATED, *WHOLE]
     wrong = [

@@ -1,4 +1,4 @@
-"""The rules for kafka-python and aiokafka say what these do: each producer is made, hundreds of times."""
+"""The rules for kafka-python and aiokafka say what these do: producers are really made."""
 
 import asyncio
 import warnings
@@ -45,7 +45,7 @@ REFUSED = (
 
 
 def kafka_python_really(settings: dict[str, Any]) -> dict[str, str] | str:
-    """What a producer of kafka-python has, or why there is none; told the broker's version, it asks nobody."""
+    """Return what a producer of kafka-python has, or why there is none; it connects nowhere."""
     try:
         producer = KafkaProducer(bootstrap_servers="localhost:1", api_version=(2, 6), **settings)
     except Exception as refused:  # noqa: BLE001 - whatever it raises, it does not start
@@ -101,7 +101,7 @@ def differ(said: Outcome, real: dict[str, str] | str) -> bool:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("client", sorted(CLIENTS))
 def test_the_rules_agree_with_the_client(client: str, told: Tell) -> None:
-    """Refused or not, idempotent or not, and effective values: 700 configurations, no disagreement."""
+    """Verdicts and effective values of 700 configurations, no disagreement."""
     judge, really = CLIENTS[client]
     pairs = [(settings, judge(settings), really(settings)) for settings in GENERATED[client]]
     wrong = [

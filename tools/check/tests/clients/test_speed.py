@@ -28,7 +28,8 @@ def test_two_thousand_files_take_less_than_ten_seconds(tmp_path: Path, told: Tel
     found = audit(read_sources(files([tmp_path]), []), {})
     took, worked = time.monotonic() - started, time.process_time() - worked
     told(
-        f"{found.files} files, {len(found.producers)} producers in {took:.1f} s, {worked:.1f} of them ours"
+        f"{found.files} files, {len(found.producers)} producers in {took:.1f} s, "
+        f"{worked:.1f} of them ours"
     )
     assert found.files == FILES
     assert worked < LIMIT, "what others did on this machine in the meantime is not counted"

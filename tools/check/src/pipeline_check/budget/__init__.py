@@ -1,1 +1,1 @@
-"""Budgets: times and retentions that must fit each other, as inequalities printed with their numbers."""
+"""Budgets: times and retentions that must fit each other, printed as inequalities with numbers."""

@@ -77,7 +77,7 @@ INEQUALITIES = (
         "poll_interval >= margin * "
         "(batch * (attempts * timeout + back_off + statements * database_timeout)"
         " + offset_commit)",
-        "a slower batch loses its partitions while it is in progress, and another worker repeats it",
+        "a slower batch loses its partitions while it is in progress, and is handled twice",
     ),
     Inequality(
         "budget-caller",

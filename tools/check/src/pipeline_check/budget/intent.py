@@ -1,4 +1,4 @@
-"""The intent: amounts in one table of a TOML file, written there or read from where they are set."""
+"""The intent: amounts in one table of a TOML file, or references to where they are really set."""
 
 import ast
 import json

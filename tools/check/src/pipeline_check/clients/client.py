@@ -13,7 +13,7 @@ IN_FLIGHT = "max.in.flight.requests.per.connection"
 
 @dataclass(frozen=True)
 class Client:
-    """One client: its rules, and the values that an unseen setting may have without being an odd one."""
+    """One client: its rules, and the ordinary values that an unseen setting may have."""
 
     name: str
     version: Version  # that is judged when nothing says which one it is

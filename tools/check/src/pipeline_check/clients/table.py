@@ -1,4 +1,4 @@
-"""A client's own list of settings, kept beside this file: names, types, what is allowed, defaults."""
+"""A client's list of settings, kept beside this file: names, types, what is allowed, defaults."""
 
 from dataclasses import dataclass
 from functools import cache

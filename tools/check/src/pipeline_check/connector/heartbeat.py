@@ -1,4 +1,4 @@
-"""The heartbeat: without one that works, a quiet outbox beside busy tables keeps the log for ever."""
+"""The heartbeat: without one, a quiet outbox beside busy tables keeps the log for ever."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What the SQL of migrations makes, also inside Python strings: tables, publications, privileges."""
+"""What the SQL of migrations makes, also in Python strings: tables, publications, privileges."""
 
 import re
 from collections.abc import Iterable, Iterator

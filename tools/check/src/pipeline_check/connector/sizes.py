@@ -1,4 +1,4 @@
-"""Sizes: what the database lets in must pass Connect and every topic; one larger record stops all."""
+"""Sizes: what the database lets in must pass Connect and the topic, or one record stops it all."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Settings that are right or wrong by themselves, each with the reason and what to write instead."""
+"""Settings that are right or wrong by themselves, with the reason and what to write instead."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

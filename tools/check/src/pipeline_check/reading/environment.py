@@ -1,4 +1,4 @@
-"""Environment variables that images turn into settings: `KAFKA_*`, `CONNECT_*`, `SPRING_KAFKA_*`."""
+"""Environment variables that images turn into settings: `KAFKA_*`, `CONNECT_*`, `SPRING_*`."""
 
 from dataclasses import replace
 

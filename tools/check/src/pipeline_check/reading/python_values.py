@@ -113,7 +113,7 @@ def statements_in(body: list[ast.stmt], conditional: bool = False) -> Iterator[S
 
 
 def inner_bodies(statement: ast.stmt) -> Iterator[tuple[list[ast.stmt], bool]]:
-    """Yield the bodies inside a statement, each with whether it runs whenever the statement does."""
+    """Yield the bodies inside a statement, each with whether it always runs with the statement."""
     unconditional = isinstance(statement, ast.With | ast.AsyncWith | ast.Try)
     unconditional = unconditional or is_main_guard(statement)
     yield getattr(statement, "body", []), unconditional

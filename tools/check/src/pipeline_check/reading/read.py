@@ -1,4 +1,4 @@
-"""Read any file: choose a reader by its name, or say in a sentence what cannot be read, and where."""
+"""Read any file: choose a reader by its name, or say what cannot be read, and at which line."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Every rule of the audit under its stable id: how bad it is, why it matters, where to read more."""
+"""Every rule of the audit under its stable id: how bad it is, why it matters, and a link."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,8 @@ RULES = {
     "producer-never-sends": Rule(ERROR, "nothing arrives, and only delivery reports say so"),
     "producer-gives-up": Rule(
         WARNING,
-        "an outage that is longer than this loses the record, or leaves it unknown whether it was written",
+        "an outage that is longer than this loses the record, or leaves it unknown whether it was "
+        "written",
         f"{KAFKA}#producerconfigs_delivery.timeout.ms",
     ),
     "producer-depends-on-version": Rule(
@@ -54,7 +55,8 @@ RULES = {
     ),
     "partitioner-disagrees": Rule(
         WARNING,
-        "if both write to one topic, records with the same key are in different partitions, and lose their order",
+        "if both write to one topic, records with the same key are in different partitions, and "
+        "lose their order",
         f"{KAFKA}#producerconfigs_partitioner.class",
     ),
     "message-larger-than-topic": Rule(
@@ -77,12 +79,14 @@ RULES = {
     "consumer-not-seen": Rule(NOTE, "nothing is said about what cannot be seen"),
     "consumer-auto-commit": Rule(
         WARNING,
-        "offsets are committed by the clock, also of records that are not handled yet: a crash skips them",
+        "offsets are committed by the clock, also of records that are not handled yet: a crash "
+        "skips them",
         f"{KAFKA}#consumerconfigs_enable.auto.commit",
     ),
     "consumer-skips-history": Rule(
         WARNING,
-        "a new group, or one whose offsets have expired, starts at the end and never sees what was there before",
+        "a new group, or one whose offsets have expired, starts at the end and never sees what was "
+        "there before",
         f"{KAFKA}#consumerconfigs_auto.offset.reset",
     ),
     "consumer-reads-aborted": Rule(
@@ -92,7 +96,8 @@ RULES = {
     ),
     "consumer-poll-interval": Rule(
         WARNING,
-        "a batch that takes longer than this is given to somebody else while it is still being handled",
+        "a batch that takes longer than this is given to somebody else while it is still being "
+        "handled",
         f"{KAFKA}#consumerconfigs_max.poll.interval.ms",
     ),
     "consumer-refused": Rule(ERROR, "it does not start", f"{KAFKA}#consumerconfigs"),
