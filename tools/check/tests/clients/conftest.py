@@ -9,10 +9,10 @@ Tell = Callable[[str], None]
 
 @pytest.fixture
 def told(capsys: pytest.CaptureFixture[str]) -> Tell:
-    """Print a line that pytest does not keep to itself."""
+    """Return a function that prints a line which pytest does not keep to itself."""
 
     def tell(line: str) -> None:
         with capsys.disabled():
-            print(f"\n{line}")  # noqa: T201 - this is what it is for
+            print(f"\n{line}")
 
     return tell

@@ -1,4 +1,4 @@
-"""The live check on the real parts: each thing that is broken is named, and what it prints mends it when it is run."""
+"""The live check on the real parts: it names what is broken, and the fix that it prints works."""
 
 import os
 import subprocess
@@ -20,9 +20,9 @@ from ops.jars import jars_folder
 from ops.settings import ROOT
 from ops.stack.broker import POM
 from ops.stack.stack import Stack
-from pipeline_check.rules.finding import Finding, Severity
 from pipeline_check.live.look import look
 from pipeline_check.reading.read import read
+from pipeline_check.rules.finding import Finding, Severity
 from tests.client import connect, until
 
 CONNECTORS = sorted((ROOT / "connect").glob("*-outbox.json"))
@@ -35,12 +35,12 @@ TOOLS = {
 
 
 def found_now() -> list[Finding]:
-    """Everything above a note that the check says of the stack in the environment."""
+    """Return all findings above a note about the stack in the environment."""
     return [one for one in look(os.environ, BLOCKS, SQL) if one.severity > Severity.NOTE]
 
 
-def told(findings: list[Finding]) -> list[str]:
-    """The same, short enough to be read in a failure."""
+def shown(findings: list[Finding]) -> list[str]:
+    """Return findings short enough to be read in a failure."""
     return [f"{one.file}: {one.id}: {one.message}" for one in findings]
 
 
@@ -58,18 +58,18 @@ def tools(spoiled_stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> str
 
 
 @pytest.fixture
-def mended(
+def fixed(
     spoiled: Stack, tools: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], list[Finding]]]:
-    """Waits for a finding, runs what all findings print until there is none, and returns what was found first."""
+    """Wait for a finding, run the fixes of all findings until none is left; return the first ones."""
     monkeypatch.setenv("PATH", tools)
     monkeypatch.setenv(
         "CONNECT_TIMEOUT_SECONDS", "20"
-    )  # what does not come up is mended by the next round
+    )  # what does not come up is fixed by the next round
     monkeypatch.setenv("PGPASSFILE", spoiled.env()["PGPASSFILE"])
-    until(lambda: told(found_now()), lambda left: not left, 30, "the stack was not well before")
+    until(lambda: shown(found_now()), lambda left: not left, 30, "the stack had findings before")
 
-    def mend(rule: str) -> list[Finding]:
+    def fix_all(rule: str) -> list[Finding]:
         first = until(
             found_now, lambda found: rule in [one.id for one in found], 30, f"{rule} was not found"
         )
@@ -84,20 +84,25 @@ def mended(
             still_found,
             lambda found: not found,
             120,
-            f"what was printed for {rule} does not mend it",
+            f"what was printed for {rule} does not fix it",
         )
         return first
 
-    yield mend
-    until(lambda: told(found_now()), lambda left: not left, 30, "the test left the stack broken")
+    yield fix_all
+    until(lambda: shown(found_now()), lambda left: not left, 30, "the test left the stack broken")
 
 
 def run(finding: Finding) -> None:
-    """Paste the fix where it belongs: a command into a shell, SQL into the database that the finding is about."""
+    """Paste the fix where it belongs: a command into a shell, SQL into the finding's database."""
     if finding.fix.startswith(("curl ", "python ", "kafka-")):
-        # Whatever its exit code: what it could not mend is still found the next time.
+        # Whatever its exit code: what it could not fix is still found the next time.
         subprocess.run(
-            finding.fix, shell=True, check=False, capture_output=True, timeout=60, cwd=ROOT
+            finding.fix,
+            shell=True,  # noqa: S602 - a user pastes it into a shell, too
+            check=False,
+            capture_output=True,
+            timeout=60,
+            cwd=ROOT,
         )
         return
     place = finding.file.partition("/")[2].removesuffix("-outbox") or "postgres"
@@ -108,16 +113,16 @@ def run(finding: Finding) -> None:
 
 
 def sql(*statements: str, database: str = "fulfillment") -> None:
-    """What a careless administrator does."""
+    """Run what a careless administrator would."""
     with connect(database, "postgres") as administrator:
         for statement in statements:
             administrator.execute(statement.encode())
 
 
 def test_a_good_stack_has_no_finding(spoiled: Stack) -> None:
-    """Of the stack as it comes there is nothing to say but what could not be looked at, and that is said."""
+    """The stack as it comes has no finding but notes about what could not be looked at."""
     found = look(os.environ, BLOCKS, SQL)
-    assert {one.severity for one in found} == {Severity.NOTE}, told(found)
+    assert {one.severity for one in found} == {Severity.NOTE}, shown(found)
     assert {(one.id, one.file) for one in found} == {
         ("not-looked-at", "postgres"), ("not-looked-at", "connect"), ("not-looked-at", "broker")
     }  # fmt: skip
@@ -159,11 +164,11 @@ BROKEN = [
 
 @pytest.mark.parametrize(("rule", "statement"), BROKEN)
 def test_a_broken_database_is_mended_by_what_is_printed(
-    mended: Callable[[str], list[Finding]], rule: str, statement: str
+    fixed: Callable[[str], list[Finding]], rule: str, statement: str
 ) -> None:
-    """The check names what one statement broke; the statements that it prints, run as they stand, bring it back."""
+    """The check names what one statement broke; the statements that it prints repair it."""
     sql(statement, "select pg_reload_conf()")
-    first = mended(rule)
+    first = fixed(rule)
     assert all(one.severity > Severity.NOTE and one.message for one in first)
 
 
@@ -179,7 +184,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize(("rule", "setting"), SETTINGS)
 def test_a_broken_topic_is_mended_by_what_is_printed(
-    mended: Callable[[str], list[Finding]], rule: str, setting: str
+    fixed: Callable[[str], list[Finding]], rule: str, setting: str
 ) -> None:
     """The same for what somebody set on a topic that events go to."""
     name, _, value = setting.partition("=")
@@ -187,7 +192,7 @@ def test_a_broken_topic_is_mended_by_what_is_printed(
     resource = ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=[change])
     client = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
     client.incremental_alter_configs([resource])[resource].result()
-    assert [one.file for one in mended(rule) if one.id.startswith("topic-")] in (
+    assert [one.file for one in fixed(rule) if one.id.startswith("topic-")] in (
         [],
         [f"broker/{TOPIC}"],
     )
@@ -202,27 +207,27 @@ def test_a_broken_topic_is_mended_by_what_is_printed(
     ],
 )
 def test_a_connector_that_does_not_run_is_mended_by_what_is_printed(
-    mended: Callable[[str], list[Finding]], rule: str, method: str, path: str
+    fixed: Callable[[str], list[Finding]], rule: str, method: str, path: str
 ) -> None:
     """Paused, stopped or gone: it is named, and comes back."""
     url = f"{os.environ['CONNECT_URL']}/connectors/fulfillment-outbox{path}"
     requests.request(method, url, timeout=10).raise_for_status()
-    mended(rule)
+    fixed(rule)
 
 
-def test_a_failed_task_is_told_with_its_cause(mended: Callable[[str], list[Finding]]) -> None:
-    """A task that failed is restarted once its cause is mended, and the cause is in the sentence."""
+def test_a_failed_task_is_told_with_its_cause(fixed: Callable[[str], list[Finding]]) -> None:
+    """A task that failed is restarted once its cause is fixed, and the cause is in the sentence."""
     sql("drop publication outbox")
     url = f"{os.environ['CONNECT_URL']}/connectors/fulfillment-outbox/restart?includeTasks=true"
     requests.post(url, timeout=10).raise_for_status()
     until(
-        lambda: told(found_now()),
+        lambda: shown(found_now()),
         lambda found: "is FAILED" in str(found),
         30,
         "the task did not fail",
     )
-    first = mended("connector-failed")
-    assert any("ublication" in one.message for one in first if one.id == "connector-failed"), told(
+    first = fixed("connector-failed")
+    assert any("ublication" in one.message for one in first if one.id == "connector-failed"), shown(
         first
     )
     assert "publication-missing" in [one.id for one in first]
@@ -241,14 +246,14 @@ def without_connector() -> None:
     )
 
 
-def test_a_dropped_slot_is_made_again(mended: Callable[[str], list[Finding]]) -> None:
-    """A slot that is gone is made again; the offset of the old one, which Debezium refuses, is reset."""
+def test_a_dropped_slot_is_made_again(fixed: Callable[[str], list[Finding]]) -> None:
+    """A slot that is gone is made again, and the old offset, which Debezium refuses, is reset."""
     without_connector()
     sql("select pg_drop_replication_slot('fulfillment_outbox')")
-    mended("slot-missing")
+    fixed("slot-missing")
 
 
-def test_a_slot_that_lost_its_log_is_made_anew(mended: Callable[[str], list[Finding]]) -> None:
+def test_a_slot_that_lost_its_log_is_made_anew(fixed: Callable[[str], list[Finding]]) -> None:
     """A slot whose log the server gave up is told as lost, not as lagging, and is made anew."""
     without_connector()
     sql("alter system set max_slot_wal_keep_size = '1MB'", "select pg_reload_conf()")
@@ -259,21 +264,21 @@ def test_a_slot_that_lost_its_log_is_made_anew(mended: Callable[[str], list[Find
         )
         sql("select pg_switch_wal()", "checkpoint")
     sql("alter system reset max_slot_wal_keep_size", "select pg_reload_conf()")
-    first = mended("slot-lost")
+    first = fixed("slot-lost")
     assert any("reconcile" in one.message for one in first if one.id == "slot-lost")
 
 
 def test_a_heartbeat_topic_that_is_gone_is_made_again(
-    mended: Callable[[str], list[Finding]],
+    fixed: Callable[[str], list[Finding]],
 ) -> None:
     """Where nothing makes topics, the connector would wait for its heartbeat's for ever."""
     client = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
     client.delete_topics(["heartbeat.fulfillment"])["heartbeat.fulfillment"].result()
-    mended("heartbeat-topic-missing")
+    fixed("heartbeat-topic-missing")
 
 
 def test_pg_hba_is_looked_at_once_it_is_granted(spoiled: Stack) -> None:
-    """The note about pg_hba prints the grants that let us look, and then it is gone: our own file has no bad line."""
+    """The grants that the note about pg_hba prints let us look; our own file has no bad line."""
     note = next(one for one in look(os.environ, BLOCKS, SQL) if "pg_hba" in one.message)
     run(Finding(note.id, note.severity, "postgres/fulfillment", 0, note.message, note.fix))
     try:
@@ -290,7 +295,7 @@ def test_pg_hba_is_looked_at_once_it_is_granted(spoiled: Stack) -> None:
 def test_a_part_that_does_not_answer_is_no_pass(
     spoiled: Stack, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody listens there: that could not be looked at, the exit code is 2, and the other parts are looked at."""
+    """A part that does not answer makes the exit code 2, and the other parts are looked at."""
     port = spoiled.settings.postgres_port + 7  # one of the tests' own, which nobody uses
     good = os.environ[setting]
     bad = {
@@ -308,7 +313,7 @@ def test_a_part_that_does_not_answer_is_no_pass(
 
 
 def test_without_connect_no_slot_is_called_nobodys(
-    spoiled: Stack, monkeypatch: pytest.MonkeyPatch, mended: Callable[[str], list[Finding]]
+    spoiled: Stack, monkeypatch: pytest.MonkeyPatch, fixed: Callable[[str], list[Finding]]
 ) -> None:
     """While Connect is not seen, nobody can know whose a slot is, and no statement drops one."""
     sql("select pg_create_logical_replication_slot('of_nobody', 'pgoutput')")
@@ -317,7 +322,7 @@ def test_without_connect_no_slot_is_called_nobodys(
         found = look(os.environ, [], SQL)
         assert "cannot-look" in [one.id for one in found]
         assert not [one for one in found if "drop" in one.fix]
-    assert [one.id for one in mended("slot-orphaned")] == ["slot-orphaned"]
+    assert [one.id for one in fixed("slot-orphaned")] == ["slot-orphaned"]
 
 
 def test_a_password_in_an_address_is_not_told(
