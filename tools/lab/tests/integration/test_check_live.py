@@ -61,7 +61,7 @@ def tools(spoiled_stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> str
 def fixed(
     spoiled: Stack, tools: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], list[Finding]]]:
-    """Wait for a finding, run the fixes of all findings until none is left; return the first ones."""
+    """Wait for a finding, run the fixes of all until none is left, and return the first."""
     monkeypatch.setenv("PATH", tools)
     monkeypatch.setenv(
         "CONNECT_TIMEOUT_SECONDS", "20"
@@ -96,9 +96,9 @@ def run(finding: Finding) -> None:
     """Paste the fix where it belongs: a command into a shell, SQL into the finding's database."""
     if finding.fix.startswith(("curl ", "python ", "kafka-")):
         # Whatever its exit code: what it could not fix is still found the next time.
-        subprocess.run(
+        subprocess.run(  # noqa: S602 - a user pastes it into a shell, too
             finding.fix,
-            shell=True,  # noqa: S602 - a user pastes it into a shell, too
+            shell=True,
             check=False,
             capture_output=True,
             timeout=60,
