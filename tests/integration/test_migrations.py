@@ -1,13 +1,20 @@
 """Migrations up and down, and what each role may not do."""
 
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 from sqlalchemy import make_url
 
+from connect.topics import all_topics
+from contract.names import AUDIT_DATABASE, DATABASE
+from migrations.revisions import installed_extras
+from ops.settings import ROOT
 from ops.stack.database import tool
 from ops.stack.stack import Stack
 from tests.client import connect, fresh, query
@@ -73,6 +80,106 @@ def test_upgrade_downgrade_upgrade_gives_the_same_schema(copies: Env) -> None:
     assert migrate(copies, "upgrade", "--without-slots").returncode == 0
     assert schema(copies) == first
     assert "CREATE TABLE public.outbox" in first
+
+
+def refused(env: Env, *words: str) -> str:
+    """Return the one sentence with which the migrations refuse."""
+    done = migrate(env, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    [sentence] = done.stderr.splitlines()
+    return sentence
+
+
+def revisions(env: Env) -> set[str]:
+    """Return the newest applied revision of each branch of the first database."""
+    found = query(
+        "select version_num from alembic_version", database=names(env)[0], role="postgres"
+    )
+    return {revision for (revision,) in found}
+
+
+def execute(env: Env, statement: str) -> None:
+    """Change something in the first database, as the administrator."""
+    with connect(names(env)[0], "postgres") as admin:
+        admin.execute(statement.encode())
+
+
+def test_a_database_of_somebody_else_is_refused(copies: Env) -> None:
+    """Tables that no revision of ours made are named in one sentence, and nothing is added."""
+    with connect("postgres", "postgres") as admin:
+        admin.execute(f"create database {names(copies)[0]}".encode())
+    execute(copies, "create table tracking (shipment text)")
+    sentence = refused(copies, "upgrade", "--without-slots")
+    assert "has tables that none of our revisions made (tracking)" in sentence
+    tables = "select tablename from pg_tables where schemaname = 'public'"
+    assert query(tables, database=names(copies)[0], role="postgres") == [("tracking",)]
+
+
+@pytest.mark.parametrize(
+    "revision", ["0099", "9f1c2", *(f"{extra}_0099" for extra in sorted(installed_extras())[:1])]
+)
+def test_a_revision_that_nobody_knows_is_refused(copies: Env, revision: str) -> None:
+    """A later version of the project has been here: one sentence names the revision."""
+    assert migrate(copies, "upgrade", "--without-slots").returncode == 0
+    execute(copies, "delete from alembic_version")
+    execute(copies, f"insert into alembic_version values ('{revision}')")
+    for words in (("upgrade", "--without-slots"), ("downgrade",)):
+        assert f"is at revision {revision}, which is not here" in refused(copies, *words)
+
+
+def migrate_in(tree: Path, env: Env, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the migrations of another tree."""
+    command = [sys.executable, "-m", "migrations", *words]
+    return subprocess.run(
+        command, cwd=tree, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """The migrations without any extra."""
+    for name in ("contract", "migrations"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "extras").mkdir()
+    return tmp_path
+
+
+def test_the_tables_of_an_extra_that_has_left_stay(copies: Env, bare: Path) -> None:
+    """An upgrade without the extra keeps its tables and says nothing; a downgrade refuses."""
+    assert migrate(copies, "upgrade", "--without-slots").returncode == 0
+    whole = (schema(copies), revisions(copies))
+    done = migrate_in(bare, copies, "upgrade", "--without-slots")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (schema(copies), revisions(copies)) == whole
+    refusal = migrate_in(bare, copies, "downgrade")
+    assert refusal.returncode == 2
+    assert "which is not here: put extras/" in refusal.stderr
+    assert (schema(copies), revisions(copies)) == whole
+
+
+def test_an_extra_that_comes_later_finds_its_place(copies: Env, bare: Path) -> None:
+    """A database that was made without extras, and then with them, is as if they had been there."""
+    assert migrate_in(bare, copies, "upgrade", "--without-slots").returncode == 0
+    few = revisions(copies)
+    assert migrate(copies, "upgrade", "--without-slots").returncode == 0
+    assert len(revisions(copies)) > len(few)
+    assert migrate(copies, "downgrade").returncode == 0
+    tables = "select tablename from pg_tables where schemaname = 'public' and tablename <> %s"
+    left = query(tables, "alembic_version", database=names(copies)[0], role="postgres")
+    assert left == []
+
+
+@pytest.mark.parametrize("database", [DATABASE, AUDIT_DATABASE])
+def test_every_aggregate_type_has_its_topic(spoiled: Stack, database: str) -> None:
+    """What the database lets into an outbox, extras included, is routed to a topic that is made."""
+    checks = """
+        select pg_get_constraintdef(oid) from pg_constraint
+        where conrelid = 'outbox'::regclass and pg_get_constraintdef(oid) like '%%aggregate_type%%'
+    """
+    [(check,)] = query(checks.replace("%%", "%"), database=database, role="postgres")
+    types = re.findall(r"'([\w-]+)'", check)
+    assert types
+    assert {f"{kind}.events" for kind in types} <= set(all_topics())
 
 
 def test_an_upgrade_changes_nothing_the_second_time(spoiled: Stack) -> None:
