@@ -24,7 +24,7 @@ WHAT_IS_THERE = """
 
 
 def try_as_cdc(settings: Settings, name: str, config: dict[str, str]) -> str:
-    """Try what a connector will need before it is sent: the cause is one line, and comes at once."""
+    """Try what a connector will need before it is sent: what is wrong is then said at once."""
     try:
         with log_in(settings, config) as session:
             missing = what_is_missing(session, config)

@@ -33,7 +33,7 @@ def make_topics(settings: Settings) -> list[str]:
 
 
 def all_topics(input_topic: str = INPUT_TOPIC) -> Topics:
-    """Return every topic: of topics.json, with the input topic under its name, and of the extras."""
+    """Return the topics of topics.json, the input topic under its own name, and the extras'."""
     topics = read_json(TOPICS)
     refuse_missing(topics, [INPUT_TOPIC, *published_topics()])
     add_topics(topics, "INPUT_TOPIC", {input_topic: topics.pop(INPUT_TOPIC)})

@@ -1,1 +1,1 @@
-"""Alembic, with SQL in the open, for both databases; and beside it what cannot stand in a transaction."""
+"""Alembic for both databases, with SQL in the open, and what cannot be in a transaction."""

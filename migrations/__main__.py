@@ -1,4 +1,4 @@
-"""python -m migrations upgrade | downgrade: roles, databases, tables, slots, in the sequence that works."""
+"""python -m migrations upgrade | downgrade: roles, databases, tables and slots."""
 
 import argparse
 import sys

@@ -1,4 +1,7 @@
-"""What Alembic runs: the revisions of one database in one transaction, as owner, to whom all they make belongs."""
+"""What Alembic runs: the revisions of one database, in one transaction.
+
+They run as owner, so that everything they make belongs to it.
+"""
 
 from alembic import context
 

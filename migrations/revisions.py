@@ -69,7 +69,7 @@ def refuse_missing(settings: Settings, name: str) -> None:
 
 
 def find_missing(settings: Settings, name: str) -> dict[str, str]:
-    """Return the applied revisions that are not here because their extra is not, with that extra."""
+    """Return the applied revisions that left with their extra, and the name of the extra."""
     database = settings.databases()[name]
     with settings.connect(database) as connection:
         applied = read_applied(connection, database)

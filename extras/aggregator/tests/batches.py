@@ -1,4 +1,4 @@
-"""Batches for the tests: their messages, what their totals must be, and an aggregator that can be broken anywhere."""
+"""Groups for the tests: messages, expected totals, and an aggregator that can be broken."""
 
 import json
 from collections import defaultdict
@@ -184,7 +184,8 @@ def published(topic: str, event_type: str = "batch-totalled") -> list[Total]:
     bodies = query(
         "select payload from outbox where aggregate_type = 'batch-total' and event_type = %s"
         " and payload->'begin'->>'topic' = %s"
-        " order by (payload->'begin'->>'partition')::int, (payload->'begin'->>'offset')::bigint, seq",
+        " order by (payload->'begin'->>'partition')::int,"
+        " (payload->'begin'->>'offset')::bigint, seq",
         event_type,
         topic,
     )
@@ -197,7 +198,7 @@ def in_order(totals: Sequence[Total]) -> list[Total]:
 
 
 def finish(aggregator: Aggregator) -> None:
-    """Everything that is there is consumed and, where that is needed, replayed: the totals are what they must be."""
+    """Consume what is there and replay what needs it: the totals must then be right."""
     aggregator.consume()
     aggregator.replay()
     assert aggregator.totals() == in_order(expected(aggregator.log.records))

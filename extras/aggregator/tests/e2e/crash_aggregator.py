@@ -1,4 +1,4 @@
-"""python -m extras.aggregator.tests.e2e.crash_aggregator STEP: the aggregator, killed (-9) instead."""
+"""Run the aggregator and kill it (-9) in place of one STEP, which is the argument."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The aggregator as processes on real parts: killed, replaced, fed with poison, it gives each batch one total."""
+"""The aggregator as processes on real parts, killed, replaced, fed with poison: one total each."""
 
 import json
 import os
@@ -34,7 +34,7 @@ TOPIC, TOTALS = "batch.events", "batch-total.events"
 
 @pytest.fixture
 def aggregator(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    """The stack with an aggregator that looks for what is left every half second; no trace of it afterwards."""
+    """A stack with an aggregator that looks for overdue groups every half second."""
     monkeypatch.setenv("REPLAY_SECONDS", "0.5")
     stack.start("aggregator")
     yield stack
@@ -54,7 +54,11 @@ def end(key: str) -> Sent:
 
 def totals_of(keys: Sequence[str]) -> list[Total]:
     """What stands in the outbox for these batches, in the sequence of its rows."""
-    rows = "select payload from outbox where aggregate_type = 'batch-total' and aggregate_id = any(%s) order by seq"
+    rows = """
+        select payload from outbox
+        where aggregate_type = 'batch-total' and aggregate_id = any(%s)
+        order by seq
+    """
     return [total for (total,) in query(rows, list(keys))]
 
 
@@ -106,7 +110,7 @@ def kill(stack: Stack, name: str = "aggregator") -> None:
 
 
 def test_a_batch_passes_every_hop(aggregator: Stack) -> None:
-    """Three items and a completion become one event, byte for byte what the outbox holds, under the derived id."""
+    """Three items and a completion become one event, byte for byte what the outbox holds."""
     key = fresh("b")
     places = send([*items(key, [3, 4, 5]), end(key)], TOPIC)
     [total] = until_totalled([key])
@@ -120,7 +124,7 @@ def test_a_batch_passes_every_hop(aggregator: Stack) -> None:
 
 
 def test_killed_after_k_of_n_messages_a_replay_gives_the_same_total(aggregator: Stack) -> None:
-    """What was summed in memory is read again from where the group began; the group's offsets stay where they are."""
+    """Sums that were lost with the memory are read again from where the group began."""
     key = fresh("b")
     send(items(key, [1, 2, 4]), TOPIC)
     until_summed()
@@ -139,7 +143,7 @@ def test_killed_after_k_of_n_messages_a_replay_gives_the_same_total(aggregator: 
 def test_the_end_of_the_partition_leaves_a_group_open(
     aggregator: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A replay before the completion ends, and says what is open; later the group is published once and whole."""
+    """A replay before the completion logs what is open; later the group is published once."""
     key = fresh("b")
     send(items(key, [1, 2, 4]), TOPIC)
     until_summed()
@@ -170,7 +174,7 @@ STEPS = (
 
 @pytest.mark.parametrize("step", STEPS)
 def test_two_instances_and_one_dies(aggregator: Stack, step: str) -> None:
-    """Killed before it writes, or before it commits its offsets, among sixty batches: one right total each."""
+    """Killed before it writes or commits, among sixty groups: one right total each."""
     prefix = fresh("two")
     keys = [f"{prefix}-{n}" for n in range(60)]
     first = [record for n in range(4) for key in keys for record in items(key, [2**n])]
@@ -195,7 +199,7 @@ def test_two_instances_and_one_dies(aggregator: Stack, step: str) -> None:
 
 
 def test_an_instance_that_was_taken_for_dead_writes_nothing(aggregator: Stack) -> None:
-    """Frozen until another has its partitions and has closed its groups, it wakes up, and changes nothing."""
+    """Frozen until another instance has closed its groups, it wakes up and changes nothing."""
     prefix = fresh("frozen")
     keys = [f"{prefix}-{n}" for n in range(12)]
     start_second(aggregator, "extras.aggregator")
@@ -214,7 +218,7 @@ def test_an_instance_that_was_taken_for_dead_writes_nothing(aggregator: Stack) -
 
 
 def test_partitions_that_move_lose_no_group(aggregator: Stack) -> None:
-    """An instance that joins and leaves takes partitions with open groups away, and gives them back."""
+    """An instance that joins and leaves takes partitions with open groups, and gives them back."""
     prefix = fresh("move")
     keys = [f"{prefix}-{n}" for n in range(12)]
     send([record for key in keys for record in items(key, [1])], TOPIC)
@@ -229,7 +233,7 @@ def test_partitions_that_move_lose_no_group(aggregator: Stack) -> None:
 
 
 def test_poison_copies_and_a_second_group(aggregator: Stack) -> None:
-    """Bad records go to dead-letter.events, copies are not summed, and after its completion a key begins anew."""
+    """Bad records are dead letters, copies are not summed, and a completed key begins again."""
     key, (one, two) = fresh("b"), items("", [1, 2])
     one, two, last = one._replace(key=key), two._replace(key=key), end(key)
     bad = Sent(fresh("bad"), key, b'{"units": 3}')
@@ -258,7 +262,7 @@ def test_postgres_away_is_waited_out(aggregator: Stack) -> None:
 
 
 def test_sigterm_leaves_the_group_at_once(aggregator: Stack) -> None:
-    """It stops well within ten seconds, the replayer too, and the next instance need not wait for its session."""
+    """It stops within ten seconds, the replayer too, and the next need not wait for its session."""
     until_summed()
     aggregator.stop("aggregator")
     assert '"event": "stopped"' in log_of(aggregator).splitlines()[-1]
@@ -272,7 +276,7 @@ def test_sigterm_leaves_the_group_at_once(aggregator: Stack) -> None:
 
 
 def test_afterwards_everything_reconciles(stack: Stack, reconcile: Reconcile) -> None:
-    """The totals are what Spark sums from the landed table, group by group, and every event has arrived."""
+    """The totals are what Spark sums from the landed table, and every event has arrived."""
     result = all_matched(reconcile())
     assert hop(result, "batch.events → total")["matched"] >= 60 * len(STEPS)
     assert hop(result, f"outbox → {TOTALS}")["matched"] >= 60 * len(STEPS)
@@ -301,7 +305,7 @@ def admin() -> AdminClient:
 
 
 def test_records_that_are_gone_are_told_on_the_topic(own: Stack) -> None:
-    """Retention has taken the beginning of a missed group: whoever waits for its total learns that it will not come."""
+    """Where retention took a group's beginning, an event says that its total will not come."""
     topic, key = os.environ["BATCH_TOPIC"], fresh("b")
     own.start("aggregator")
     [(partition, offset), _] = send(items(key, [1, 2]), topic)
@@ -333,7 +337,7 @@ def test_records_that_are_gone_are_told_on_the_topic(own: Stack) -> None:
 
 
 def test_a_topic_that_was_made_anew_stops_the_aggregator(own: Stack) -> None:
-    """Summed up to where the topic does not reach: it says so and ends, and does not skip what is new as old."""
+    """Summed up to beyond the topic's end, it says so and ends instead of skipping new records."""
     topic = os.environ["BATCH_TOPIC"]
     with connect(role="app") as connection:
         for partition in range(3):

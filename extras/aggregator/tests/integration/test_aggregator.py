@@ -1,4 +1,4 @@
-"""The aggregator on real Postgres: whatever crashes, waits or comes twice, each group has one right total."""
+"""The aggregator on real Postgres: whatever crashes or comes twice, each total is right, once."""
 
 import random
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ STEPS = Steps._fields
 
 
 def test_a_batch_has_one_total(aggregator: Aggregator) -> None:
-    """Items are summed exactly, and the completion publishes them under the place of the first one."""
+    """Items are summed exactly, and the completion publishes them under the first one's place."""
     first = aggregator.log.send_batch("b", [3, 4, 5])
     aggregator.consume()
     total = {"batch_id": "b", "begin": first.place, "items": 3, "units": 12, "amount": "12.30"}
@@ -47,7 +47,7 @@ def test_interleaved_batches_each_have_their_total(aggregator: Aggregator) -> No
 
 
 def test_a_second_batch_of_the_same_key_is_a_new_group(aggregator: Aggregator) -> None:
-    """After the first is closed, in one batch of records or in another, the next item begins a group of its own."""
+    """After a completion, in the same batch or a later one, the next item begins a new group."""
     for units in ([1, 2], [4], [8, 16, 32]):
         aggregator.log.send_batch("b", units)
     finish(aggregator)
@@ -56,7 +56,7 @@ def test_a_second_batch_of_the_same_key_is_a_new_group(aggregator: Aggregator) -
 
 @pytest.mark.parametrize("batch", [1, 4, 100])
 def test_a_message_that_comes_again_is_not_summed_again(aggregator: Aggregator, batch: int) -> None:
-    """The same message at another offset: in one batch of records, in a later one, after its group is closed."""
+    """The same message again: in one batch, in a later one, after its group is closed."""
     aggregator.batch = batch
     log = aggregator.log
     log.send("b", item(1), f"{log.topic}-one")
@@ -73,7 +73,7 @@ def test_a_message_that_comes_again_is_not_summed_again(aggregator: Aggregator, 
 
 
 def test_poison_in_the_middle_is_buried_and_the_group_goes_on(aggregator: Aggregator) -> None:
-    """No JSON, a conflict and a completion of nothing are dead letters with their reason, and the total is right."""
+    """No JSON, a conflict, a completion of nothing: dead letters, each with its reason."""
     log = aggregator.log
     log.send("b", item(1), f"{log.topic}-one")
     bad = log.send("b", b"{")
@@ -97,7 +97,7 @@ def test_poison_in_the_middle_is_buried_and_the_group_goes_on(aggregator: Aggreg
 def test_a_crash_after_k_messages_then_a_replay_gives_the_same_totals(
     aggregator: Aggregator, k: int, step: str
 ) -> None:
-    """Memory lost after k of n messages, before any step of the next batch: one total for each group, and right."""
+    """Memory lost after k of n messages, before any step: one right total for each group."""
     log = aggregator.log
     for n in range(6):
         log.send(f"b{n % 2}", item(2**n))
@@ -111,7 +111,7 @@ def test_a_crash_after_k_messages_then_a_replay_gives_the_same_totals(
 
 
 def publish_and_crash(aggregator: Aggregator) -> None:
-    """A group is closed and its total published, and the offsets of its second half are not committed."""
+    """A group is closed and its total published, but its last offsets are not committed."""
     log = aggregator.log
     for n in range(4):
         log.send("b", item(2**n))
@@ -122,7 +122,7 @@ def publish_and_crash(aggregator: Aggregator) -> None:
 
 
 def test_a_crash_after_the_publication_leaves_one_total(aggregator: Aggregator) -> None:
-    """The group is closed, the offsets are not committed: its second half comes again, and begins nothing."""
+    """When the second half of a closed group comes again, it begins nothing."""
     publish_and_crash(aggregator)
     assert [total["units"] for total in aggregator.totals()] == [31]
     finish(aggregator)
@@ -132,7 +132,7 @@ def test_a_crash_after_the_publication_leaves_one_total(aggregator: Aggregator) 
 def test_control_without_positions_a_crash_after_the_publication_gives_a_second_total(
     aggregator: Aggregator,
 ) -> None:
-    """The same crash, were redelivered records not skipped: a partial total under another beginning."""
+    """If redelivered records were not skipped, the same crash would publish a partial total."""
     publish_and_crash(aggregator)
     log = aggregator.log
     forget = text('update batch_position set "offset" = :offset where topic = :topic')
@@ -145,7 +145,7 @@ def test_control_without_positions_a_crash_after_the_publication_gives_a_second_
 
 
 def test_a_replay_at_the_end_of_the_partition_leaves_the_group_open(aggregator: Aggregator) -> None:
-    """Before its completion is there, a replay ends where the live consumer stands; later there is one total."""
+    """Before the completion a replay ends where the live consumer is; later there is one total."""
     log = aggregator.log
     for n in range(5):
         log.send("b", item(2**n))
@@ -167,7 +167,7 @@ def test_a_replay_at_the_end_of_the_partition_leaves_the_group_open(aggregator: 
 def test_a_partition_that_cannot_be_read_does_not_hold_up_the_others(
     aggregator: Aggregator,
 ) -> None:
-    """A group is left on each of two partitions, and the first does not answer: the second has its total."""
+    """Of two partitions with overdue groups one does not answer: the other has its total."""
     topic = aggregator.log.topic
     others = [aggregator, Aggregator(aggregator.engine, Log(topic, partition=1))]
     for one in others:
@@ -189,7 +189,7 @@ def test_a_partition_that_cannot_be_read_does_not_hold_up_the_others(
 
 
 def ahead_of_the_live_consumer(aggregator: Aggregator) -> None:
-    """An open group that the live consumer holds, and behind its position a message twice and the completion."""
+    """An open group that the live consumer holds; beyond its position a copy and the completion."""
     log = aggregator.log
     log.send("b", item(1))
     aggregator.consume()
@@ -199,7 +199,7 @@ def ahead_of_the_live_consumer(aggregator: Aggregator) -> None:
 
 
 def test_a_replay_does_not_pass_the_live_consumer(aggregator: Aggregator) -> None:
-    """What the live consumer has not reached is not read: the group is left to it, and its total is right."""
+    """A replay reads nothing that the live consumer has not reached, and the total is right."""
     ahead_of_the_live_consumer(aggregator)
     aggregator.replay(too_long=0)
     assert (aggregator.totals(), aggregator.left_open()) == ([], ["b"])
@@ -208,7 +208,7 @@ def test_a_replay_does_not_pass_the_live_consumer(aggregator: Aggregator) -> Non
 
 
 def test_control_a_replay_that_passes_the_live_consumer_sums_a_copy(aggregator: Aggregator) -> None:
-    """Read to the end of the partition, nobody knows yet whether a message there is a copy: the total is wrong."""
+    """Beyond that position nobody knows yet what is a copy: read to the end, the total is wrong."""
     ahead_of_the_live_consumer(aggregator)
     aggregator.replay(
         lambda place, start, _stop: aggregator.log.read_between(place, start, 10**9), too_long=0
@@ -218,7 +218,7 @@ def test_control_a_replay_that_passes_the_live_consumer_sums_a_copy(aggregator: 
 
 
 def test_a_missed_group_does_not_hold_up_the_next_of_its_key(aggregator: Aggregator) -> None:
-    """Two crashes, three groups of one key: each waits for its own replay, and none is mixed with another."""
+    """Two crashes, three groups of one key: each waits for its own replay, and none is mixed."""
     log = aggregator.log
     for units in ([1, 2], [4, 8], [16, 32]):
         log.send("b", item(units[0]))
@@ -233,7 +233,7 @@ def test_a_missed_group_does_not_hold_up_the_next_of_its_key(aggregator: Aggrega
 
 
 def test_records_that_are_gone_are_told_as_unrecoverable(aggregator: Aggregator) -> None:
-    """A missed group whose beginning is deleted: one event that says so, no total, no row; the next is right."""
+    """A missed group whose beginning is deleted: one event says so, and the next group is right."""
     log = aggregator.log
     first = log.send("b", item(1))
     log.send("b", item(2))
@@ -254,7 +254,7 @@ def test_records_that_are_gone_are_told_as_unrecoverable(aggregator: Aggregator)
 def test_an_open_group_whose_beginning_is_gone_stays_until_it_is_complete(
     aggregator: Aggregator,
 ) -> None:
-    """Somebody may still hold its sums: it is told once it is complete and was missed; its rest begins nothing."""
+    """It is reported only once it is complete and was missed: somebody may still hold its sums."""
     log = aggregator.log
     log.send("b", item(1))
     aggregator.consume()
@@ -274,7 +274,7 @@ def test_an_open_group_whose_beginning_is_gone_stays_until_it_is_complete(
 
 
 def test_two_instances_on_one_partition_publish_once(aggregator: Aggregator) -> None:
-    """One stalls with a batch in its hands, the other takes over and closes the group: the late write is void."""
+    """One stalls with a batch, the other closes the group: the late write changes nothing."""
     log, other = aggregator.log, Aggregator(aggregator.engine, aggregator.log)
     log.send_batch("b", [1, 2, 4])
 
@@ -310,7 +310,7 @@ def test_a_role_may_not(spoiled: Stack, role: str, statement: str) -> None:
 
 
 def test_whatever_happens_in_whatever_sequence_the_totals_are_right(engine: Engine) -> None:
-    """Random batches, copies and poison; crashes before any step, takeovers and replays: one right total each."""
+    """Random records, crashes before any step, takeovers and replays: one right total each."""
     for seed in range(25):
         chance = random.Random(seed)  # noqa: S311 - not cryptography
         log = Log(fresh(f"any-{seed}"))
@@ -338,7 +338,7 @@ def test_whatever_happens_in_whatever_sequence_the_totals_are_right(engine: Engi
 
 
 def send_something(log: Log, chance: random.Random) -> None:
-    """An item, a copy of an earlier message, a completion or poison; completions of nothing are dead letters."""
+    """Return an item, a copy of an earlier message, a completion or poison."""
     key = f"b{chance.randint(0, 3)}"
     what = chance.random()
     if what < 0.15 and log.records:

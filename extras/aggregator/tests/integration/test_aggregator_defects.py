@@ -1,4 +1,4 @@
-"""Seven defects of an aggregator that is much copied: each is shown by a control that has it, and is not ours."""
+"""Seven defects of a much-copied aggregator: a control has each of them, and ours does not."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def units(aggregator: Aggregator) -> list[int]:
 
 
 def test_a_group_whose_total_cannot_be_published_keeps_its_row(aggregator: Aggregator) -> None:
-    """The outbox takes nothing just then: the row is not deleted either, and after a crash the total is there."""
+    """While the outbox takes nothing the row stays too, and after a crash the total is there."""
     aggregator.log.send_batch("b", [1, 2])
     aggregator.log.send("c", item(4))
     aggregator.consume(1)
@@ -73,7 +73,7 @@ def test_a_group_whose_total_cannot_be_published_keeps_its_row(aggregator: Aggre
 
 
 def test_control_deleted_before_it_is_published_a_total_is_lost(aggregator: Aggregator) -> None:
-    """In two transactions the crash between them leaves neither row nor total, and nothing to replay."""
+    """With two transactions a crash between them leaves no row, no total and nothing to replay."""
 
     def write(moves: Sequence[Move], changes: Changes) -> None:
         with aggregator.engine.connect() as connection:
@@ -164,7 +164,7 @@ def kafka() -> dict[str, str | int | bool]:
 
 
 def test_a_replay_ends_at_the_end_of_the_partition(topic: str) -> None:
-    """It reads to where the live consumer stands, there too, and no further; it has joined no group."""
+    """It reads up to where the live consumer is and no further, and joins no group."""
     place = (topic, partition_of(topic))
     found = [r for some in read_between(kafka(), lambda: False, place, 2, 5) for r in some]
     assert [record.offset for record in found] == [2, 3, 4]
@@ -180,7 +180,7 @@ def test_a_replay_ends_at_the_end_of_the_partition(topic: str) -> None:
 
 
 def test_a_replay_beyond_the_end_of_the_partition_is_put_off(topic: str) -> None:
-    """A log that ends before the live consumer's position is no reason to call a group unrecoverable."""
+    """A log that ends before the live consumer's position makes no group unrecoverable."""
     place = (topic, partition_of(topic))
     with pytest.raises(OutageError, match=r"ends at 5, the live consumer stands at 6"):
         list(read_between(kafka(), lambda: False, place, 0, 6))
@@ -267,7 +267,8 @@ def test_control_published_without_asking_whose_it_is_a_group_has_two_totals(
 ) -> None:
     """Two instances that publish what they have read, each under an id of its own."""
     insert = text("""
-        insert into outbox (event_id, aggregate_type, aggregate_id, event_type, traceparent, payload)
+        insert into outbox
+            (event_id, aggregate_type, aggregate_id, event_type, traceparent, payload)
         values (:event_id, 'batch-total', :batch_id, 'batch-totalled', '-', cast(:total as json))
     """)
     missed(aggregator)
@@ -288,7 +289,7 @@ def test_control_published_without_asking_whose_it_is_a_group_has_two_totals(
 
 
 def test_a_slow_group_is_looked_at_and_not_disturbed(aggregator: Aggregator) -> None:
-    """Open for too long, it is read again in every pause; the live consumer still holds it, and publishes it once."""
+    """Open for long, it is read in every pause; the live consumer holds and publishes it once."""
     for n in range(3):
         aggregator.log.send("b", item(2**n))
         aggregator.consume()
@@ -303,7 +304,7 @@ def test_a_slow_group_is_looked_at_and_not_disturbed(aggregator: Aggregator) -> 
 def test_control_a_group_that_is_forgotten_in_a_pause_is_published_in_part(
     aggregator: Aggregator,
 ) -> None:
-    """The same pauses, and a consumer that discards what waits: the rest is taken for a group of its own."""
+    """With a consumer that discards what waits, the rest is taken for another group."""
     for n in range(3):
         aggregator.log.send("b", item(2**n))
         aggregator.consume()
@@ -332,9 +333,10 @@ def test_a_second_batch_comes_while_the_first_waits_for_its_replay(aggregator: A
 
 
 def test_control_with_one_row_for_each_key_the_second_batch_is_lost(aggregator: Aggregator) -> None:
-    """The row of the first is in the way of the second, which then has no row to delete, and no total."""
+    """The first group's row is in the way of the second, which then gets no total."""
     name = aggregator.log.topic.replace("-", "_")
-    unique = f"create unique index {name} on open_batch (batch_id) where topic = '{aggregator.log.topic}'"
+    topic = aggregator.log.topic
+    unique = f"create unique index {name} on open_batch (batch_id) where topic = '{topic}'"
 
     def write(moves: Sequence[Move], changes: Changes) -> None:
         with aggregator.engine.connect() as connection:
@@ -390,7 +392,7 @@ def test_an_error_that_nobody_expects_ends_the_replayer(aggregator: Aggregator) 
 
 
 def test_control_an_error_that_is_swallowed_loses_the_total(aggregator: Aggregator) -> None:
-    """The same outage in a consumer that catches everything and goes on: the completion is gone with it."""
+    """A consumer that catches every error goes on, and the completion is lost with the outage."""
 
     def write(*_: Any) -> None:
         raise OutageError("database: 57P01")

@@ -72,7 +72,7 @@ def reason(
     ],
 )
 def test_what_is_no_message_says_why(value: bytes | None, said: str) -> None:
-    """Every record that is neither an item nor a completion is a dead letter whose reason names the field."""
+    """A record that is neither item nor completion is a dead letter that names the field."""
     assert reason(value).startswith(said)
 
 
@@ -101,7 +101,7 @@ def test_unknown_fields_are_left_out() -> None:
 
 
 def test_key_and_value_make_the_content() -> None:
-    """The same value under another key is another message: with the same id it is a conflict, not a copy."""
+    """The same value under another key is another message: with the same id, a conflict."""
     one, other = (
         read(Record("t", 0, 0, key, item(), [("message_id", b"m")])) for key in (b"b", b"c")
     )
@@ -127,7 +127,7 @@ def test_amounts_are_exact() -> None:
 
 
 def test_the_rule_does_not_depend_on_where_the_batches_end() -> None:
-    """Interleaved groups, folded at once or in parts of any size, close the same, as the simplest sum says."""
+    """Interleaved groups close the same, folded at once or in parts of any size."""
     for seed in range(50):
         chance, log = random.Random(seed), Log("t")  # noqa: S311 - not cryptography
         for _ in range(40):
@@ -145,7 +145,7 @@ def test_the_rule_does_not_depend_on_where_the_batches_end() -> None:
 
 
 def test_a_missed_group_is_not_summed_and_not_closed() -> None:
-    """Its messages change nothing, its completion is noted, and the next item begins a group of its own."""
+    """Its messages change nothing, its completion is noted, and the next item begins another."""
     log = Log("t")
     for value in (item(1), COMPLETE, item(2)):
         log.send("b", value)
@@ -157,7 +157,7 @@ def test_a_missed_group_is_not_summed_and_not_closed() -> None:
 
 
 def test_the_same_group_is_the_same_event() -> None:
-    """Whoever closes it: the id comes from the key and the beginning, and the body from the messages."""
+    """The id comes from the key and the beginning, and the body from the messages alone."""
     one = Group("b", "t", 0, 7)
     assert one.event_id == one._replace(items=3, units=9).event_id
     others = (
@@ -170,7 +170,7 @@ def test_the_same_group_is_the_same_event() -> None:
 
 
 def test_who_came_first_counts() -> None:
-    """A message counts at the place that tracking holds; elsewhere it is a copy, or, if it differs, a conflict."""
+    """A message counts where tracking has it; elsewhere it is a copy, or a conflict if it differs."""
     log = Log("t")
     first = log.send("b", item(1), "m")
     copy = log.send("b", item(1), "m")
@@ -183,7 +183,7 @@ def test_who_came_first_counts() -> None:
 
 
 def test_records_that_are_summed_already_are_skipped() -> None:
-    """What Kafka delivers again from below the position changes nothing: only the offsets are committed."""
+    """What Kafka delivers again below the position changes nothing; offsets are committed."""
     log = Log("t")
     log.send_batch("b", [1, 2])
     at = ("t", 0)
