@@ -170,7 +170,7 @@ def test_the_same_group_is_the_same_event() -> None:
 
 
 def test_who_came_first_counts() -> None:
-    """A message counts where tracking has it; elsewhere it is a copy, or a conflict if it differs."""
+    """A message counts where tracking has it; elsewhere it is a copy or a conflict."""
     log = Log("t")
     first = log.send("b", item(1), "m")
     copy = log.send("b", item(1), "m")
