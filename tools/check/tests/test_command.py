@@ -167,7 +167,7 @@ def test_a_version_that_cannot_be_judged_is_refused(folder: Path, text: str) -> 
 
 
 def test_folders_that_tools_make_are_not_entered(folder: Path) -> None:
-    """What was fetched or built is not ours to judge; what was named is, wherever it lies."""
+    """What was fetched or built is not ours to judge; what was named is, wherever it is."""
     made = folder / "node_modules" / "x.properties"
     made.parent.mkdir()
     made.write_text(OFF)

@@ -149,7 +149,7 @@ def test_a_state_without_a_task_is_found() -> None:
 
 
 def test_the_last_cause_of_a_failure_is_told() -> None:
-    """Of a Java trace, the line that says what to mend."""
+    """Of a Java trace, the message has the line that says what to fix."""
     trace = (
         "Exception: outer\n\tat a.b\nCaused by: java.X: middle\n\tat c\n"
         "Caused by: the real one\n\t... 3 more"

@@ -18,7 +18,7 @@ def heartbeat(outbox: Outbox) -> Iterator[Finding]:
             "heartbeat-off",
             INTERVAL,
             f"{INTERVAL} is not set: while the outbox is quiet and other tables are not, the slot "
-            "stands still, and the log fills the disk",
+            "does not move, and the log fills the disk",
             f'"{INTERVAL}": "5000", {ACTION}',
         )
     elif outbox.value(QUERY) == "":

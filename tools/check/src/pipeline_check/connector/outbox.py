@@ -65,7 +65,7 @@ class Outbox:
     def included(self) -> list[str]:
         """Return the tables that are read, with their schemas.
 
-        A pattern stands for those of the known tables that it matches.
+        A pattern means those of the known tables that it matches.
         """
         written = self.value("table.include.list") or self.value("table.whitelist")
         literal = []

@@ -26,7 +26,7 @@ def secrets(outbox: Outbox) -> Iterator[Finding]:
             yield outbox.error(
                 "secret-in-clear",
                 key,
-                f"{key} stands in clear: whoever may ask Connect for the configuration reads it",
+                f"{key} is in clear: everyone who may ask Connect for its settings can read it",
                 f'"{key}": "${{dir:/run/secrets:{key.replace(".", "_")}}}"',
             )
 
@@ -50,8 +50,8 @@ def reference_resolves(outbox: Outbox, key: str, provider: str, path: str) -> It
         yield outbox.warning(
             "secret-any-path",
             key,
-            f"provider {provider} may read any file of the worker: whoever may make connectors can "
-            "read /etc too",
+            f"provider {provider} may read any file of the worker: everyone who may create "
+            "connectors can read /etc too",
             f"{setting}={path}",
         )
     elif path and not is_inside(path, allowed):

@@ -116,7 +116,7 @@ RULES = (
         "offset.mismatch.strategy",
         default="no_validation",
         wrong="trust_slot|trust_greater_lsn",
-        why="rows between the stored offset and the slot are skipped, and nobody is told",
+        why="rows between the stored offset and the slot are skipped without an error",
         right="trust_offset",
     ),
     Rule(

@@ -147,7 +147,7 @@ def check_running(cluster: Cluster, name: str) -> Iterator[Finding]:
     cause = last_cause(failed)
     if OFFSET_GONE in cause:
         message = (
-            f"{name} stands at an offset that its slot no longer has: events were lost; "
+            f"{name} is at an offset that its slot no longer has: events were lost; "
             "reconcile afterwards"
         )
         steps = [

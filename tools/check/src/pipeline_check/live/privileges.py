@@ -96,7 +96,7 @@ def check_role(database: Database, outbox: Outbox) -> Iterator[Finding]:
         fix = f"{verb} role {name} login replication;"
         yield Finding("role-cannot-replicate", Severity.ERROR, place, 0, message, fix)
     if is_superuser:
-        message = f"{name} is a superuser: whoever reads Connect's secrets owns the server"
+        message = f"{name} is a superuser: everyone who reads Connect's secrets owns the server"
         fix = f"alter role {name} nosuperuser;"
         yield Finding("role-superuser", Severity.WARNING, place, 0, message, fix)
 

@@ -31,7 +31,7 @@ def variables(environment: Node) -> Settings:
         if equals:
             found[name] = Setting(value, node.line)
         else:
-            source = f"the variable {name} of whoever starts it"
+            source = f"the variable {name} of the process that starts it"
             found[name] = Setting("", node.line, source, known=False)
     return found
 

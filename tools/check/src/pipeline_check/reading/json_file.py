@@ -70,7 +70,7 @@ def topic_block(file: str, name: str, node: Node) -> Block:
         "java",
         name,
         settings,
-        opaque="" if copies else "whoever makes the topic",
+        opaque="" if copies else "the program that creates the topic",
     )
 
 

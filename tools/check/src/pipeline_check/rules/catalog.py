@@ -72,7 +72,7 @@ RULES = {
     "client-not-judged": Rule(NOTE, "there are no rules for it here, so nothing is said about it"),
     "connect-overrides-open": Rule(
         WARNING,
-        "whoever reaches the REST address may change every producer and consumer of the worker",
+        "everyone who reaches the REST address may change each producer and consumer of the worker",
         f"{KAFKA}#connectconfigs_connector.client.config.override.policy",
     ),
     # Consumers, topics, brokers, and the audit itself
@@ -141,7 +141,7 @@ RULES = {
         "offsets and the state of transactions are on one broker, and lost with it",
         f"{KAFKA}#brokerconfigs_offsets.topic.replication.factor",
     ),
-    "cannot-read": Rule(WARNING, "nothing is said about what stands in it"),
+    "cannot-read": Rule(WARNING, "nothing in it is judged"),
     "ignore-without-reason": Rule(ERROR, "nobody will know later why it was looked away"),
     "ignore-unused": Rule(NOTE, "it would hide the next finding"),
 }

@@ -9,7 +9,7 @@ from pipeline_check.rules.judge import Judgement, judge
 from pipeline_check.rules.nearest import nearest
 
 DECIDING = [name for name in CLIENTS["connect"].deciding if name.startswith("worker:")]
-UNKNOWN_WORKER = "the worker's settings, which cannot be told from these files"
+UNKNOWN_WORKER = "the worker's settings, which these files do not show"
 
 
 def judge_producers(
