@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark.checkpoint import drop_if_topics_changed
 from spark.positions import Position, partitions, starting_offsets
 from spark.session import give_up, locate, make_session, say
 from spark.settings import Settings
@@ -83,8 +82,6 @@ def first_offsets(spark: SparkSession, settings: Settings) -> str:
     )
     with ThreadPoolExecutor() as threads:
         list(threads.map(lambda topic: make_table(spark, table(settings, topic)), settings.topics))
-    if drop_if_topics_changed(spark, settings.delta_root, settings.topics):
-        say("the topics are others than before: each goes on where its table ends")
     files, checkpoint = locate(spark, f"{settings.delta_root}/checkpoint/offsets")
     return starting_offsets(
         known, {} if files.exists(checkpoint) else landed_positions(read_landed(spark, settings))
