@@ -74,9 +74,9 @@ def test_every_aggregate_type_of_an_outbox_has_its_topic() -> None:
 
 def test_the_input_topic_has_the_name_of_its_setting() -> None:
     """INPUT_TOPIC changes the name, not the partitions or the retention."""
-    named = all_topics("payment.events")
+    named = all_topics("another.events")
     assert INPUT_TOPIC not in named
-    assert named["payment.events"] == all_topics()[INPUT_TOPIC]
+    assert named["another.events"] == all_topics()[INPUT_TOPIC]
 
 
 def test_an_input_topic_that_is_another_topic_is_refused() -> None:

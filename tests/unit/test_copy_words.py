@@ -83,6 +83,7 @@ def test_prose_says_sequence_where_it_means_one() -> None:
         ),
         ("rows.orderBy('order_id')", "rows.orderBy('payment_id')"),
         ("the border is reordered, in disorder", "the border is reordered, in disorder"),
+        ("test_an_order_is_a_thing", "test_a_payment_is_a_thing"),
         ("paint-order: stroke", "paint-order: stroke"),
         ("order.events/3 of fulfillment.events", "incoming.payments/3 of booking.events"),
         ("order-fulfilled", "payment-booked"),

@@ -24,7 +24,8 @@ NEVER = re.compile(r"\border\s+by\b|\bpaint-order\b", re.IGNORECASE)
 FOREIGN = {"orderBy", "order_by", "in_order", "msg_order_cmp", "ByteOrder"}
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # of snake_case, CamelCase and UPPER_CASE
+# A part of a name in snake_case, CamelCase or UPPER_CASE, and an article before it.
+PART_OF_NAME = re.compile(r"(?P<article>(?<![a-zA-Z])an?_)?(?P<part>[A-Z]?[a-z]+|[A-Z]+(?![a-z]))")
 
 # Words that PostgreSQL does not take as the name of a table or a column.
 SQL_RESERVED = """
@@ -77,7 +78,7 @@ class Words(NamedTuple):
         """Return an identifier with each part that is a word of the table replaced."""
         if name in FOREIGN:
             return name
-        return PART.sub(self.renamed_part, name)
+        return PART_OF_NAME.sub(self.renamed_part, name)
 
     def replacement(self, match: re.Match[str]) -> str:
         """Return what takes the place of a match of RENAMED."""
@@ -91,18 +92,25 @@ class Words(NamedTuple):
             return self.rename_name(text)
         renamed = self.rename_name(name)
         if renamed != name:
-            article = article[0] + ("n" if renamed[0].lower() in "aeiou" else "")
+            article = fitting_article(article[0], renamed)
         return f"{article}{space}{renamed}"
 
     def renamed_part(self, match: re.Match[str]) -> str:
         """Return the copy's word for a part of a name, written in the same style."""
-        part = match.group()
+        article, part = match["article"] or "", match["part"]
         word = self.table.get(part.lower(), part.lower())
         if word == part.lower():
-            return part
+            return match.group()
+        if article:
+            article = f"{fitting_article(article[0], word)}_"
         if part.isupper() and len(part) > 1:
-            return word.upper()
-        return word.capitalize() if part[0].isupper() else word
+            return article + word.upper()
+        return article + (word.capitalize() if part[0].isupper() else word)
+
+
+def fitting_article(first: str, word: str) -> str:
+    """Return the article that begins with this letter, as it is before this word."""
+    return first + ("n" if word[0].lower() in "aeiou" else "")
 
 
 def python_tokens(source: str) -> Iterator[tokenize.TokenInfo]:

@@ -104,10 +104,8 @@ def second(first: Sample) -> Sample:
 
 
 def unbooked(first: Sample) -> Sample:
-    """Return another payment, in a currency that is not booked."""
-    changed = change_fields(payment_id=f"{first.payment_id}-yen", currency="JPY")(first)
-    return changed._replace(
-        payment_id=f"{first.payment_id}-yen",
+    """Return a message for a payment in a currency that is not booked."""
+    return change_fields(currency="JPY")(first)._replace(
         message_id=f"{first.message_id}-yen",
         kind="unbooked",
         expected=REJECTED,
