@@ -1,19 +1,23 @@
 """What the live check says of servers that no test starts: older, larger or badly kept ones."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import psycopg
 import pytest
 
+from pipeline_check.connector.migrations import Grant
 from pipeline_check.connector.outbox import POSTGRES
 from pipeline_check.connector.surroundings import Surroundings
+from pipeline_check.live import connect, postgres
 from pipeline_check.live.connect import Cluster, check_running, check_workers
 from pipeline_check.live.kafka import Broker, Topic, check_brokers, check_topic
 from pipeline_check.live.look import EXTRA, look
 from pipeline_check.live.postgres import Database
+from pipeline_check.live.privileges import check_grants
 from pipeline_check.live.server import check_logins, check_settings, check_slot
 from pipeline_check.rules.finding import Finding
 
@@ -39,13 +43,20 @@ class Lines:
 
     lines: Sequence[tuple[Any, ...]]
 
-    def execute(self, _query: str) -> "Lines":
+    def execute(self, _query: str | bytes, _values: object = ()) -> "Lines":
         """The query is the real one's; the integration test runs it."""
         return self
 
     def fetchall(self) -> Sequence[tuple[Any, ...]]:
-        """All of them."""
+        """Return all of them."""
         return self.lines
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """Return the first."""
+        return self.lines[0] if self.lines else None
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.lines)
 
 
 def database(
@@ -212,3 +223,71 @@ def test_a_broker_that_makes_topics_is_found() -> None:
         "broker-creates-topics"
     ]
     assert ids(list(check_brokers(Broker(3, {"auto.create.topics.enable": "false"})))) == []
+
+
+class Catalog(Lines):
+    """A session that answers the queries about the catalog, and has no privilege granted."""
+
+    info = SimpleNamespace(server_version=170_002, dbname="orders", user="reconciler")
+
+    def execute(self, query: str | bytes, _values: object = ()) -> "Lines":
+        """Answer each query as PostgreSQL would."""
+        column = ["payload", "json", False]
+        check = "CHECK ((octet_length((payload)::text) <= 262144))"
+        answers: dict[str, Sequence[tuple[Any, ...]]] = {
+            postgres.TABLES: [("public.outbox", [column], check, True)],
+            postgres.PUBLICATIONS: [("outbox", False, ["insert"], ["public.outbox"])],
+            postgres.SLOTS: [(SLOT | {"slot_type": "physical", "temporary": False},)],
+            postgres.SETTINGS: [("fsync", "on")],
+        }
+        text = query if isinstance(query, str) else query.decode()
+        is_about_privileges = "privilege" in text
+        return Lines(answers.get(text, [(not is_about_privileges,)]))
+
+
+def test_the_catalog_is_read_into_the_words_of_the_rules() -> None:
+    """Tables with the limits of their CHECKs, publications, slots, version and standbys."""
+    found = postgres.read_catalog(cast("psycopg.Connection[Any]", Catalog([])), "app")
+    table = found.around.tables["public.outbox"]
+    assert (table.columns["payload"].type, table.limits) == ("json", {"payload": 262_144})
+    assert found.around.publications["outbox"].operations == {"insert"}
+    assert (found.around.server_version, found.around.standbys) == (17, True)
+    assert (found.place, found.settings) == ("postgres/orders", {"fsync": "on"})
+
+
+def test_a_privilege_that_is_not_held_comes_with_its_grant() -> None:
+    """The way to a table counts as well: the database and the schema."""
+    found = postgres.read_catalog(cast("psycopg.Connection[Any]", Catalog([])), "app")
+    intended = [Grant("insert", "event_id", "outbox", "app"), Grant("select", "", "gone", "app")]
+    assert [one.fix for one in check_grants(found, intended)] == [
+        "grant connect on database orders to app;",
+        "grant usage on schema public to app;",
+        "grant insert (event_id) on outbox to app;",
+    ]
+
+
+def test_connect_tells_its_converters_and_whether_it_allows_overrides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What only the validation of a connector says of the worker is read from it."""
+    override = {"name": "producer.override.acks", "errors": ["not allowed"]}
+    answers: dict[str, Any] = {
+        "/connector-plugins": [{"class": POSTGRES, "version": "3.7.0.Final"}],
+        "/connectors?expand=info&expand=status": {
+            "o": {"info": {"config": {"slot.name": "s"}}, "status": {"tasks": []}}
+        },
+        "/connector-plugins/PostgresConnector/config/validate": {
+            "configs": [
+                {
+                    "definition": {"name": "key.converter", "default_value": "String"},
+                    "value": override,
+                }
+            ]
+        },
+    }
+    monkeypatch.setattr(connect, "ask", lambda _method, url, _body=None: answers[url])
+    found = connect.read_cluster("")
+    assert found.worker
+    assert found.worker.known("key.converter") == "String"
+    assert not found.lets_override
+    assert found.connectors["o"].known("slot.name") == "s"
