@@ -4,12 +4,14 @@ import subprocess
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
 from ops import cli, tools, topic
 from ops.settings import ROOT
+from ops.stack.supervisor import StackError
 
 ALL = ["up", "down", "status", "produce", "land", "reconcile", "demo", "forget"]
 STARTING = ["up", "demo", "produce", "land", "reconcile", "forget --older-than 30d"]
@@ -218,3 +220,24 @@ def test_check_is_installed_from_where_it_is(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "pyproject.toml").touch()
     assert tools.how_to_install_check(tmp_path) == "./tools/check"
+
+
+class Broker:
+    """A client of a broker that has one topic."""
+
+    def list_topics(self, *, timeout: float) -> Any:
+        """Return what a client of Kafka returns, as far as it is read."""
+        assert timeout > 0
+        return SimpleNamespace(topics={"order.events": object()})
+
+
+def test_the_input_topic_must_be_there() -> None:
+    """`produce` and `forget` read INPUT_TOPIC: where it is not there, both ways out are named."""
+    client: Any = Broker()
+    topic.refuse_without_topic(client, "kafka:9092", "order.events")
+    with pytest.raises(StackError) as refused:
+        topic.refuse_without_topic(client, "kafka:9092", "parcel.events")
+    sentence = str(refused.value)
+    assert "there is no topic parcel.events at kafka:9092" in sentence
+    assert "python -m connect topics" in sentence
+    assert "INPUT_TOPIC" in sentence
