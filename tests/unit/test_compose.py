@@ -111,3 +111,17 @@ def test_an_image_has_what_its_code_imports(
         missing = imported(folder) - packages - others - held - sys.stdlib_module_names
         assert missing == set(), folder
     assert held <= set(re.findall(r"^!(\w+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
+
+
+def test_a_part_that_writes_temporary_files_has_a_place_for_them() -> None:
+    """Its root file system is read-only: without a tmpfs it would end when it writes the first."""
+    parts = {}
+    for name, service in SERVICES.items():
+        command = service.get("command") or service.get("entrypoint") or []
+        if "-m" in command:
+            parts[name] = command[command.index("-m") + 1].partition(".")[0]
+    writing = {name for name, folder in parts.items() if "tempfile" in imported(folder)}
+    assert "migrations" in writing
+    for name in writing:
+        mounts = [mount.partition(":")[0] for mount in SERVICES[name].get("tmpfs", [])]
+        assert "/tmp" in mounts, name  # noqa: S108 - of a container
