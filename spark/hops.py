@@ -1,137 +1,274 @@
-"""Each hop of the path, as rows that say what went in and what came out, by one id."""
+"""The hops of a message's path: for each, which rows went in and which came out, by one id.
 
-from collections.abc import Mapping
-from functools import reduce
+Rows are described in Spark SQL over the columns of a frame. All hops become rows of one frame,
+which one aggregation judges (outcome.sql).
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from functools import partial, reduce
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 
-from spark.sources import query
+from contract.events import ACCEPTED, EVENTS, Event
+from contract.names import DEAD_LETTER_TOPIC
 
-# Frames that follow from two others. A redelivery brings a message that was tracked from another record, with the
-# same value. Of a dead letter's message another record may have made more.
-DERIVED = {
-    "acknowledged": "select landed.* from {landed} as landed left semi join {ledger} using (position)",
-    "fate": """select position, concat('record ', position) as source, coalesce(buried, outcome) as became,
-        if(became <> expected, concat('expected ', expected, ', became ', became), null) as note from {ledger}
-        left join (select position, 'dead_letter' as buried from {dead_letter}) using (position)
-        left join (select message_id, outcome from {outbox} where outcome is not null) using (message_id)""",
-    "redelivery": """select landed.* from {landed} as landed join {tracking} as first using (message_id, sha256)
-        where topic = 'order.events' and landed.position <> first.position""",
-    "rejection": """select rejection.*, case when winner is null then 'rejected, but nobody fulfilled the order'
-        when winner <> fulfilled_by then concat('rejected for ', fulfilled_by, ', fulfilled by ', winner) end as note
-        from {outbox} as rejection left join (select order_id, message_id as winner from {fulfillment})
-        using (order_id) where outcome = 'rejected'""",
-}
-COLUMNS = ("hop", "side", "id", "effect", "print", "source", "note")
-HANDLED = "order.events → tracking or dead letter"
-DECIDED = "tracking → fulfillment or rejection"
+
+class Side(StrEnum):
+    """What a row says about its id."""
+
+    IN = "in"  # it went in, so it must come out
+    OUT = "out"  # it came out
+    REDELIVERED = "redelivered"  # it came out as the effect of an earlier record
+    REFERENCE = "reference"  # neither, but its fingerprint must be that of the others
+
+
+class Rows(NamedTuple):
+    """The rows of one frame that are one side of a hop."""
+
+    side: Side
+    frame: str
+    id: str
+    effect: str = "null"  # what came out; an id with two different effects is a duplicate
+    fingerprint: str = "null"  # an id whose rows have two different fingerprints is different
+    problem: str = "null"  # a sentence if the row is wrong by itself
+    source: str = "source"  # the record or message that decides whether the id is late
+    when: str = "true"  # which rows of the frame take part
+
+
+goes_in = partial(Rows, Side.IN)
+comes_out = partial(Rows, Side.OUT)
+is_redelivered = partial(Rows, Side.REDELIVERED)
+must_agree = partial(Rows, Side.REFERENCE)
+
+
+class Hop(NamedTuple):
+    """A step of the path: what goes in on one side must come out on the other."""
+
+    name: str
+    sides: tuple[Rows, ...]
+    name_of_row: str = ""  # SQL, if the hop has a name for each topic
+
+
+LEDGER_TO_OUTCOME = "ledger → outcome"
+TOPICS_TO_LANDED = "topics → landed"
+TRACKING_TO_DECISION = "tracking → fulfillment or rejection"
+TRACKING_TO_OUTBOX = "tracking → outbox"
+DEAD_LETTER_TO_OUTBOX = "dead letter → outbox"
+TRACKING_TO_AUDIT_ENTRY = "tracking → audit entry"
+TRACKING_TO_AUDIT_MARK = "tracking → audit mark"
+AUDIT_ENTRY_TO_OUTBOX = "audit entry → outbox"
+OUTBOX_TO = "outbox → "  # and the topic
+
 VALUE = "coalesce(sha256, 'no value')"
-SENT = "concat_ws(' ', key, sha256)"
-TO_TOPIC = "'outbox → ' || topic"
+KEY_AND_VALUE = "concat_ws(' ', key, sha256)"
+IS_DEAD_LETTER = f"topic = '{DEAD_LETTER_TOPIC}'"
 
 
-def row(
-    name: str, side_of: str, id: str, *, when: str = "true", **columns: str
-) -> tuple[str, str, str]:
-    """A hop, the frame that speaks of it, and SQL for what each of its rows says; what is not given is null."""
-    side, frame = side_of.split()
-    given = {"hop": f"'{name}'", "side": f"'{side}'", "id": id, "source": "source"} | columns
-    fields = ", ".join(f"'{column}', string({given.get(column, 'null')})" for column in COLUMNS)
-    return name, frame, f"if({when}, named_struct({fields}), null)"
+def ledger_to_input(input_topic: str) -> str:
+    """Return the name of the hop from the producer's ledger to the input topic."""
+    return f"ledger → {input_topic}"
 
 
-# In and out are the two sides of a hop. Again: the effect of this record is an earlier one, it was a redelivery.
-# Fact: neither went in nor came out, but its print must be that of the others.
-HOPS = [
-    row("ledger → order.events", "in ledger", "position", print=VALUE),
-    row("ledger → order.events", "out acknowledged", "position", effect="'record'", print=VALUE),
-    row("ledger → outcome", "in fate", "position", note="note"),
-    row("ledger → outcome", "out fate", "position", effect="became"),
-    row("topics → landed", "in expected", "position"),
-    row("topics → landed", "out landed", "position", effect="row"),
-    row(HANDLED, "in landed", "position", print="sha256", when="topic = 'order.events'"),
-    row(HANDLED, "again redelivery", "position"),
-    row(
-        HANDLED,
-        "out tracking",
-        "position",
-        effect="'tracking'",
-        print="sha256",
-        source="'record ' || position",
-    ),
-    row(
-        HANDLED,
-        "out dead_letter",
-        "position",
-        effect="'dead letter'",
-        when="position like 'order.events/%'",
-    ),
-    row(HANDLED, "fact outbox", "key", print="value_sha256", when="topic = 'dead-letter.events'"),
-    row(DECIDED, "in tracking", "message_id"),
-    row(DECIDED, "out fulfillment", "message_id", effect="'order ' || order_id", print="facts"),
-    row(DECIDED, "out rejection", "message_id", effect="'rejection'", note="note"),
-    row(DECIDED, "fact outbox", "message_id", print="facts", when="outcome = 'fulfilled'"),
-    row("tracking → outbox", "in tracking", "message_id"),
-    row(
-        "tracking → outbox",
-        "out outbox",
-        "message_id",
-        effect="event_id",
-        when="outcome is not null",
-    ),
-    row("dead letter → outbox", "in dead_letter", "position"),
-    row(
-        "dead letter → outbox",
-        "out outbox",
-        "key",
-        effect="event_id",
-        when="topic = 'dead-letter.events'",
-    ),
-    row(
-        "tracking → audit entry",
-        "in tracking",
-        "message_id",
-        note="'the audit receiver refused it: ' || audit_error",
-    ),
-    row(
-        "tracking → audit entry",
-        "out audit_entry",
-        "message_id",
-        effect="idempotency_key",
-        print="audit",
-    ),
-    row(
-        "tracking → audit entry",
-        "fact outbox",
-        "message_id",
-        print="audit",
-        when="outcome is not null",
-    ),
-    row("tracking → audit mark", "in tracking", "message_id"),
-    row("tracking → audit mark", "out tracking", "message_id", effect="if(marked, 'mark', null)"),
-    row("audit entry → outbox", "in audit_entry", "audit_entry_id", print="facts"),
-    row("audit entry → outbox", "out outbox", "audit_entry_id", effect="event_id", print="facts"),
-    row("outbox → topic", "in outbox", "event_id", hop=TO_TOPIC, print=SENT),
-    row(
-        "outbox → topic",
-        "out landed",
-        "event_id",
-        hop=TO_TOPIC,
-        effect="event_id",
-        print=SENT,
-        when="not is_input",
-    ),
-]
-PATH = list(dict.fromkeys(hop for hop, _, _ in HOPS))
+def input_to_tracking(input_topic: str) -> str:
+    """Return the name of the hop from the input topic into the database."""
+    return f"{input_topic} → tracking or dead letter"
 
 
-def all_hops(frames: Mapping[str, DataFrame]) -> DataFrame:
-    """Every hop as rows of one frame: each source is read once, and one aggregation judges them all."""
-    known = {**frames, **{name: query(text, frames) for name, text in DERIVED.items()}}
-    rows = {name: ", ".join(sql for _, of, sql in HOPS if of == name) for name in known}
-    said = (
-        frame.selectExpr(f"inline(array({rows[name]}))")
-        for name, frame in known.items()
-        if rows[name]
+def make_hops(input_topic: str, events: Sequence[Event] = EVENTS) -> list[Hop]:
+    """Return the hops of the core along the path, from the producer's ledger to the topics."""
+    further = [follow(event) for event in events if event.follows is not None]
+    return [
+        *producer_hops(input_topic),
+        *service_hops(input_topic),
+        *further,
+        *audit_hops(),
+        publish_hop(),
+    ]
+
+
+def producer_hops(input_topic: str) -> list[Hop]:
+    """Return the hops from the producer to the landed tables."""
+    return [
+        Hop(
+            ledger_to_input(input_topic),
+            (
+                goes_in("ledger", id="position", fingerprint=VALUE),
+                comes_out("acknowledged", id="position", effect="'record'", fingerprint=VALUE),
+            ),
+        ),
+        Hop(
+            LEDGER_TO_OUTCOME,
+            (
+                goes_in("actual_outcome", id="position", problem="problem"),
+                comes_out("actual_outcome", id="position", effect="'became ' || became"),
+            ),
+        ),
+        Hop(
+            TOPICS_TO_LANDED,
+            (
+                goes_in("expected_offset", id="position"),
+                comes_out("landed", id="position", effect="row"),
+            ),
+        ),
+    ]
+
+
+def service_hops(input_topic: str) -> list[Hop]:
+    """Return the hops from the input topic through the service's database to its outbox."""
+    of_input = f"topic = '{input_topic}'"
+    return [
+        Hop(
+            input_to_tracking(input_topic),
+            (
+                goes_in("landed", id="position", fingerprint="sha256", when="is_input"),
+                is_redelivered("redelivery", id="position"),
+                comes_out(
+                    "tracking",
+                    id="position",
+                    effect="'tracking'",
+                    fingerprint="sha256",
+                    source="'record ' || position",
+                    when=of_input,
+                ),
+                comes_out("dead_letter", id="position", effect="'dead letter'", when=of_input),
+                must_agree("outbox", id="key", fingerprint="value_sha256", when=IS_DEAD_LETTER),
+            ),
+        ),
+        Hop(
+            TRACKING_TO_DECISION,
+            (
+                goes_in("tracking", id="message_id"),
+                comes_out(
+                    "fulfillment",
+                    id="message_id",
+                    effect="'order ' || order_id",
+                    fingerprint="compared",
+                ),
+                comes_out("rejection", id="message_id", effect="outcome", problem="problem"),
+                must_agree(
+                    "outbox",
+                    id="message_id",
+                    fingerprint="compared",
+                    when=f"outcome = '{ACCEPTED}'",
+                ),
+            ),
+        ),
+        Hop(
+            TRACKING_TO_OUTBOX,
+            (
+                goes_in("tracking", id="message_id"),
+                comes_out("outbox", id="message_id", effect="event_id", when="outcome is not null"),
+            ),
+        ),
+        Hop(
+            DEAD_LETTER_TO_OUTBOX,
+            (
+                goes_in("dead_letter", id="position"),
+                comes_out("outbox", id="key", effect="event_id", when=IS_DEAD_LETTER),
+            ),
+        ),
+    ]
+
+
+def follow(event: Event) -> Hop:
+    """Return the hop of a further event: each message with the outcome has exactly one."""
+    return Hop(
+        f"{event.follows} → {event.event_type}",
+        (
+            goes_in("outbox", id="message_id", when=f"outcome = '{event.follows}'"),
+            comes_out(
+                "outbox",
+                id="message_id",
+                effect="event_id",
+                when=f"event_type = '{event.event_type}'",
+            ),
+        ),
     )
-    return reduce(DataFrame.union, said).where("hop is not null and id is not null")
+
+
+def audit_hops() -> list[Hop]:
+    """Return the hops to the audit receiver, to the mark of its answer, and to its outbox."""
+    return [
+        Hop(
+            TRACKING_TO_AUDIT_ENTRY,
+            (
+                goes_in(
+                    "tracking",
+                    id="message_id",
+                    problem="'the audit receiver refused it: ' || audit_error",
+                ),
+                comes_out(
+                    "audit_entry",
+                    id="message_id",
+                    effect="idempotency_key",
+                    fingerprint="audited",
+                ),
+                must_agree(
+                    "outbox", id="message_id", fingerprint="audited", when="outcome is not null"
+                ),
+            ),
+        ),
+        Hop(
+            TRACKING_TO_AUDIT_MARK,
+            (
+                goes_in("tracking", id="message_id"),
+                comes_out("tracking", id="message_id", effect="if(marked, 'mark', null)"),
+            ),
+        ),
+        Hop(
+            AUDIT_ENTRY_TO_OUTBOX,
+            (
+                goes_in("audit_entry", id="audit_entry_id", fingerprint="compared"),
+                comes_out("outbox", id="audit_entry_id", effect="event_id", fingerprint="compared"),
+            ),
+        ),
+    ]
+
+
+def publish_hop() -> Hop:
+    """Return the hop from both outboxes to the topics; each topic has counts of its own."""
+    return Hop(
+        f"{OUTBOX_TO}topic",
+        (
+            goes_in("outbox", id="event_id", fingerprint=KEY_AND_VALUE),
+            comes_out(
+                "landed",
+                id="event_id",
+                effect="event_id",
+                fingerprint=KEY_AND_VALUE,
+                when="is_event",
+            ),
+        ),
+        name_of_row=f"'{OUTBOX_TO}' || topic",
+    )
+
+
+def union_hops(frames: Mapping[str, DataFrame], hops: Sequence[Hop]) -> DataFrame:
+    """Return the rows of all hops as one frame; each source is read once."""
+    structs_of_frame = defaultdict(list)
+    for hop in hops:
+        for rows in hop.sides:
+            structs_of_frame[rows.frame].append(as_struct(hop, rows))
+    selected = []
+    for frame, structs in structs_of_frame.items():
+        every_hop = ", ".join(structs)
+        selected.append(frames[frame].selectExpr(f"inline(array({every_hop}))"))
+    return reduce(DataFrame.union, selected).where("hop is not null and id is not null")
+
+
+def as_struct(hop: Hop, rows: Rows) -> str:
+    """Return Spark SQL for a row of the frame as a row of the hop, or null if it takes no part."""
+    values = {
+        "hop": hop.name_of_row or f"'{hop.name}'",
+        "side": f"'{rows.side}'",
+        "id": rows.id,
+        "effect": rows.effect,
+        "fingerprint": rows.fingerprint,
+        "problem": rows.problem,
+        "source": rows.source,
+    }
+    fields = ", ".join(f"'{name}', string({sql})" for name, sql in values.items())
+    return f"if({rows.when}, named_struct({fields}), null)"

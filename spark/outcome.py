@@ -1,40 +1,34 @@
 """One outcome for each id of each hop, and the counts and findings that people read."""
 
-DEFECTS = ("missing", "duplicate", "extra", "different")  # the other outcomes are matched and late
+from pathlib import Path
+from typing import Any
 
-# Each id of each hop. What went in says whether it can be judged; what only came out says it for itself. The
-# outcomes are asked for in this sequence: what cannot be judged yet, what is known to be wrong, what is there how often.
-JUDGED = """with facts as (
-        select hop, id, count_if(side = 'in') as ins, count_if(side = 'out') as outs, count_if(side = 'again') as again,
-            array_sort(collect_set(effect)) as effects, size(collect_set(print)) > 1 as differs, max(note) as note,
-            coalesce(bool_or(late is not null) filter (where side = 'in'), bool_or(late is not null)) as is_late
-        from {hops} left join {late} using (source) group by hop, id having ins + outs + again > 0)
-    select *, case
-            when is_late then 'late'
-            when note is not null then 'different'
-            when ins = 0 then 'extra'
-            when size(effects) = 0 and again = 0 then 'missing'
-            when size(effects) > 1 then 'duplicate'
-            when differs then 'different'
-            else 'matched'
-        end as outcome,
-        case outcome
-            when 'different' then coalesce(note, 'not the same on both sides')
-            when 'missing' then 'went in, did not come out'
-            when 'extra' then 'came out, nothing went in'
-            when 'duplicate' then concat(size(effects), ' effects: ', array_join(slice(effects, 1, 3), ', '))
-        end as detail from facts"""
-# One row for each hop; late ids are counted as late and nowhere else.
-COUNTED = """select hop, count_if(not is_late and ins > 0) as in, sum(if(is_late, 0, size(effects))) as out,
-    sum(if(is_late, 0, if(size(effects) = 0, again, outs - size(effects)))) as duplicates_removed,
-    count_if(not is_late and array_contains(effects, 'rejection')) as rejected,
-    count_if(not is_late and array_contains(effects, 'dead letter')) as dead_letters,
-    count_if(outcome = 'matched') as matched, count_if(outcome = 'missing') as missing,
-    count_if(outcome = 'duplicate') as duplicate, count_if(outcome = 'extra') as extra,
-    count_if(outcome = 'different') as different, count_if(is_late) as late
-    from {judged} group by hop"""
-# The first ids of each defect in each hop: twenty are shown, the table of outcomes has them all.
-FIRST = """select hop, id, outcome, detail from (
-        select *, row_number() over (partition by hop, outcome order by id) as nth from {judged}
-        where outcome not in ('matched', 'late'))
-    where nth <= 20"""
+from pyspark.sql import DataFrame
+
+from contract.events import ACCEPTED, EVENTS
+from spark.frames import query
+from spark.statements import read_statements
+
+DEFECTS = ("missing", "duplicate", "extra", "different")  # the other outcomes are matched and late
+STATEMENTS = read_statements(Path(__file__).with_name("outcome.sql"))
+
+Row = dict[str, Any]
+
+
+def judge(hops: DataFrame, late: DataFrame) -> DataFrame:
+    """Return the outcome of each id of each hop."""
+    return query(STATEMENTS["judged"], {"hops": hops, "late": late})
+
+
+def count_outcomes(judged: DataFrame) -> list[Row]:
+    """Return the counts of each hop."""
+    outcomes = [event.outcome for event in EVENTS if event.outcome is not None]
+    rejected = ",".join(outcome for outcome in outcomes if outcome != ACCEPTED)
+    counts = query(STATEMENTS["counts"], {"judged": judged}, rejected=rejected)
+    return [row.asDict() for row in counts.collect()]
+
+
+def first_findings(judged: DataFrame) -> list[Row]:
+    """Return the first twenty ids of each defect in each hop."""
+    findings = query(STATEMENTS["first_findings"], {"judged": judged})
+    return [row.asDict() for row in findings.collect()]

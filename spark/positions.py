@@ -1,7 +1,11 @@
-"""Where Kafka stands; and settled means positions, not clocks: everything below them has come as far as it will."""
+"""Kafka positions: what a topic holds, what the service has handled, how far landing has come.
+
+Settled means positions, not clocks: what is below them will not change any more.
+"""
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 from confluent_kafka import (
@@ -12,77 +16,88 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 
-from spark.session import give_up
+from spark.session import exit_with_error
 
-EARLIEST, LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+EARLIEST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+BEGINNING = -2  # what Spark's startingOffsets call the beginning of a partition
+BROKER_TIMEOUT_SECONDS = 30  # a broker that has not answered by then is down
+POLL_SECONDS = 0.5
 
 Position = tuple[str, int]  # topic and partition
 
 
-def partitions(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
-    """Every partition of these topics."""
+def partitions_of(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
+    """Return every partition of these topics; end the job if one of them does not exist."""
     try:
-        known = admin.list_topics(
-            timeout=30
-        ).topics  # a broker that has not answered by then is down
+        existing = admin.list_topics(timeout=BROKER_TIMEOUT_SECONDS).topics
     except KafkaException as error:
-        give_up(f"KAFKA_BOOTSTRAP_SERVERS: no broker answers ({error.args[0].str()})")
-    if missing := sorted(set(topics) - set(known)):
-        give_up(f"no topic {', '.join(missing)}: make the topics first, as connect/README.md says")
-    return [(topic, partition) for topic in topics for partition in known[topic].partitions]
+        reason = error.args[0].str()
+        exit_with_error(f"KAFKA_BOOTSTRAP_SERVERS: no broker answers ({reason})")
+    missing = sorted(set(topics) - set(existing))
+    if missing:
+        names = ", ".join(missing)
+        exit_with_error(f"no topic {names}: make the topics first, as connect/README.md says")
+    return [(topic, partition) for topic in topics for partition in existing[topic].partitions]
 
 
-def offsets(admin: AdminClient, wanted: Iterable[Position], at: OffsetSpec) -> dict[Position, int]:
-    """The first or the end offset of each partition, as a reader of committed records sees it."""
-    request = {TopicPartition(topic, partition): at for topic, partition in wanted}
+def offsets_at(
+    admin: AdminClient, partitions: Iterable[Position], at: OffsetSpec
+) -> dict[Position, int]:
+    """Return the first or the end offset of each partition, as seen by a read-committed reader."""
+    request = {TopicPartition(*position): at for position in partitions}
     answers = admin.list_offsets(request, isolation_level=IsolationLevel.READ_COMMITTED)
     return {(of.topic, of.partition): answer.result().offset for of, answer in answers.items()}
 
 
-def committed(admin: AdminClient, group: str, topic: str) -> dict[int, int]:
-    """What the group has handled of each partition: everything below this offset."""
-    answer = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[
-        group
-    ].result()
-    return {
-        at.partition: at.offset
-        for at in answer.topic_partitions
-        if at.topic == topic and at.offset > 0
-    }
+def committed_offsets(admin: AdminClient, group: str, topic: str) -> dict[int, int]:
+    """Return, for each partition, the offset below which the group has handled everything."""
+    request = [ConsumerGroupTopicPartitions(group)]
+    answer = admin.list_consumer_group_offsets(request)[group].result()
+    committed = {}
+    for position in answer.topic_partitions:
+        if position.topic == topic and position.offset > 0:
+            committed[position.partition] = position.offset
+    return committed
 
 
-def offsets_now(admin: AdminClient, wanted: list[Position], last: str) -> dict[Position, range]:
-    """What each topic holds. One topic's ends are asked last: whatever follows from it then lies below."""
-    begins = offsets(admin, wanted, EARLIEST)
-    ends = offsets(admin, wanted, LATEST) | offsets(
-        admin, [at for at in wanted if at[0] == last], LATEST
-    )
-    return {at: range(begins[at], ends[at]) for at in wanted}
+def current_offsets(
+    admin: AdminClient, partitions: list[Position], last: str
+) -> dict[Position, range]:
+    """Return the offsets that each partition holds.
+
+    One topic's ends are asked for last: all that has followed from its records is then below.
+    """
+    begins = offsets_at(admin, partitions, EARLIEST)
+    ends = offsets_at(admin, partitions, LATEST)
+    asked_last = [position for position in partitions if position[0] == last]
+    ends |= offsets_at(admin, asked_last, LATEST)
+    return {position: range(begins[position], ends[position]) for position in partitions}
 
 
-def starting_offsets(wanted: Iterable[Position], landed: Mapping[Position, range]) -> str:
-    """Spark's JSON for: go on behind what has landed, partition by partition, and else at the beginning."""
-    offsets: dict[str, dict[int, int]] = {}
-    for at in wanted:
-        offsets.setdefault(at[0], {})[at[1]] = (
-            landed[at].stop if at in landed else -2
-        )  # for Spark, the beginning
+def starting_offsets(partitions: Iterable[Position], landed: Mapping[Position, range]) -> str:
+    """Return Spark's JSON for: begin after what has landed, or else at the beginning."""
+    offsets: dict[str, dict[int, int]] = defaultdict(dict)
+    for topic, partition in partitions:
+        landed_offsets = landed.get((topic, partition))
+        offsets[topic][partition] = landed_offsets.stop if landed_offsets else BEGINNING
     return json.dumps(offsets)
 
 
-def landing_behind(landed: Mapping[Position, range], there: Mapping[Position, range]) -> str:
-    """A sentence while a partition has not landed up to its end."""
-    for (topic, partition), kept in there.items():
-        if (reached := landed.get((topic, partition), kept[:0]).stop) < kept.stop:
-            return (
-                f"{topic}/{partition} has landed up to {reached} of {kept.stop}: is land running?"
-            )
+def landing_behind(landed: Mapping[Position, range], current: Mapping[Position, range]) -> str:
+    """Return a sentence if a partition has not landed up to its end, and else nothing."""
+    for (topic, partition), offsets in current.items():
+        landed_offsets = landed.get((topic, partition))
+        reached = landed_offsets.stop if landed_offsets else offsets.start
+        if reached < offsets.stop:
+            progress = f"{topic}/{partition} has landed up to {reached} of {offsets.stop}"
+            return f"{progress}: is land running?"
     return ""
 
 
-def wait(deadline: float, behind: Callable[[], str]) -> None:
-    """Look until nothing is behind any more; at the deadline, end with what was."""
+def wait_until_settled(deadline: float, behind: Callable[[], str]) -> None:
+    """Wait until nothing is behind; at the deadline, end the job with the sentence about it."""
     while sentence := behind():
         if time.monotonic() > deadline:
-            give_up(f"not settled: {sentence}")
-        time.sleep(0.5)
+            exit_with_error(f"not settled: {sentence}")
+        time.sleep(POLL_SECONDS)

@@ -3,136 +3,241 @@
 import argparse
 import json
 import sys
-from contextlib import closing, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark import hops, outcome, positions, report, snapshot, sources
-from spark import land as landing
-from spark.session import BEGAN, give_up, locate, make_session, say
-from spark.settings import INPUTS, Settings
+from contract import names
+from spark import outcome, positions, report
+from spark.frames import (
+    Frames,
+    derive_frames,
+    end_offsets,
+    expected_offsets,
+    identify_landed,
+    late_sources,
+    read_ledger,
+)
+from spark.hops import Hop, make_hops, union_hops
+from spark.landed_tables import landed_positions, read_landed
+from spark.landing_query import exclusive_lock, start_landing
+from spark.parts import Part, load_parts
+from spark.positions import Position, wait_until_settled
+from spark.session import STARTED_AT, exit_with_error, locate, log_progress, make_session
+from spark.settings import Settings
+from spark.snapshot import open_snapshot, read_tables
+from spark.topics import Topics, topics_to_land
 
-Frames = dict[str, DataFrame]
-Ranges = dict[positions.Position, range]
 Result = dict[str, Any]
 
+SLOTS = (f"{names.DATABASE}_outbox", f"{names.AUDIT_DATABASE}_outbox")
 
-def run(
-    spark: SparkSession, settings: Settings, land: bool, ledger: str | None, deadline: float
-) -> Result:
-    """Settle, compare, keep the outcomes, and return what people are told."""
+
+class Options(NamedTuple):
+    """What one run is asked to do."""
+
+    land: bool  # first land what is there
+    ledger: str | None  # a file or folder with what producers saw acknowledged
+    deadline: float  # for settling, on the clock of time.monotonic
+
+
+def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options: Options) -> Result:
+    """Settle, compare, store the outcomes, and return what the report says."""
     run_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    topics = topics_to_land(settings, parts)
+    hops = make_hops(topics.input) + [hop for part in parts for hop in part.hops]
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
-    partitions = positions.partitions(admin, settings.topics)
-    committed = positions.committed(admin, settings.group_id, INPUTS[0])
-    held, log = read_settled(spark, settings, ledger, deadline)
-    there = positions.offsets_now(admin, partitions, INPUTS[0])
-    held |= settle_landing(spark, settings, there, land, deadline)
-    late = sources.query(sources.LATE, held, committed=json.dumps(committed))
-    judged = sources.query(outcome.JUDGED, {"hops": hops.all_hops(held), "late": late}).persist()
-    counts = report.in_order(
-        row.asDict() for row in sources.query(outcome.COUNTED, {"judged": judged}).collect()
-    )
-    findings = report.in_order(
-        row.asDict() for row in sources.query(outcome.FIRST, {"judged": judged}).collect()
-    )
-    say("every hop is compared")
-    ends = {f"{topic}/{partition}": offsets.stop for (topic, partition), offsets in there.items()}
-    at: Result = {"committed": committed, "log": log, "ends": ends}
-    result = {
+    partitions = positions.partitions_of(admin, topics.all())
+
+    # In this sequence, what is committed has its rows in the snapshot, and what is in the snapshot
+    # has its events below the end offsets.
+    committed = positions.committed_offsets(admin, settings.group_id, topics.input)
+    frames, log_positions = read_databases(spark, settings, parts, options)
+    check_every_topic_is_landed(frames["outbox"], topics)
+    current = positions.current_offsets(admin, partitions, last=topics.input)
+    landed_here = options.land and land_here(spark, settings, topics)
+    if not landed_here:
+        wait_until_landed(spark, settings, topics, current, options.deadline)
+    frames |= read_lake(spark, settings, topics, current)
+
+    judged = judge(frames, hops, parts, topics, committed)
+    path = [hop.name for hop in hops]
+    counts = report.sort_by_path(outcome.count_outcomes(judged), path)
+    findings = report.sort_by_path(outcome.first_findings(judged), path)
+    log_progress("every hop is compared")
+    result: Result = {
         "run_id": run_id,
-        "positions": at,
+        "positions": {
+            "committed": committed,
+            "log": log_positions,
+            "ends": end_offsets(current),
+        },
         "hops": counts,
         "findings": findings,
         **report.verdict_of(counts),
     }
-    keep(spark, f"{settings.delta_root}/reconcile", judged, result)
+    store(spark, settings, judged, result, topics)
     return result
 
 
-def read_settled(
-    spark: SparkSession, settings: Settings, ledger: str | None, deadline: float
-) -> tuple[Frames, Result]:
-    """Read and hold everything that was there at one moment, until both outbox slots have passed it."""
-    password_file, schema = settings.reconciler_password_file, sources.LEDGER
-    sent = (
-        spark.read.json(ledger, schema, mode="FAILFAST")
-        if ledger
-        else spark.createDataFrame([], schema)
-    )
+def read_databases(
+    spark: SparkSession, settings: Settings, parts: Sequence[Part], options: Options
+) -> tuple[Frames, Mapping[str, str]]:
+    """Read both databases, each at one moment, and wait until Connect has published what they held.
+
+    Return the frames, and the position in the write-ahead log that each outbox slot has passed.
+    """
+    urls = (settings.database_url, settings.audit_database_url)
+    password_file = settings.reconciler_password_file
     with (
-        snapshot.at_one_moment(
-            settings.database_url, "fulfillment_outbox", password_file
-        ) as fulfillment,
-        snapshot.at_one_moment(settings.audit_database_url, "audit_outbox", password_file) as audit,
+        open_snapshot(urls[0], SLOTS[0], password_file) as fulfillment,
+        open_snapshot(urls[1], SLOTS[1], password_file) as audit,
     ):
-        held = snapshot.read_all(spark, settings.subscriber, fulfillment, audit)
-        held["ledger"] = sources.query(sources.ACKNOWLEDGED, {"ledger": sent})
-        reduce(
-            DataFrame.union, (frame.persist().selectExpr("1") for frame in held.values())
-        ).count()  # in one job
-        say("the databases are read")
-        for moment in (fulfillment, audit):
-            moment.connection.execute("rollback")  # Postgres may clean up again
-        for moment in (fulfillment, audit):
-            positions.wait(deadline, moment.behind)
-    return held, {moment.slot: moment.lsn for moment in (fulfillment, audit)}
+        frames = read_tables(spark, settings.subscriber, fulfillment, audit, parts)
+        frames["ledger"] = read_ledger(spark, options.ledger)
+        persist_all(frames.values())
+        log_progress("the databases are read")
+        snapshots = (fulfillment, audit)
+        for snapshot in snapshots:
+            snapshot.release()
+        for snapshot in snapshots:
+            wait_until_settled(options.deadline, snapshot.behind)
+    return frames, {snapshot.slot: snapshot.lsn for snapshot in snapshots}
 
 
-def settle_landing(
-    spark: SparkSession, settings: Settings, there: Ranges, land: bool, deadline: float
-) -> Frames:
-    """Land, or wait for the one who does; then what has landed, and the offsets that must have."""
-    landed_here = False
-    if land:
-        with suppress(BlockingIOError), landing.alone(settings.delta_root):
-            landing.start(spark, settings, once=True).awaitTermination()
-            landed_here = True
+def persist_all(frames: Iterable[DataFrame]) -> None:
+    """Read all frames in one job, and keep them in memory."""
+    rows = [frame.persist().selectExpr("1") for frame in frames]
+    reduce(DataFrame.union, rows).count()
 
-    def behind() -> str:
-        return positions.landing_behind(
-            landing.landed_positions(landing.read_landed(spark, settings)), there
+
+def check_every_topic_is_landed(outbox: DataFrame, topics: Topics) -> None:
+    """End the job if outbox rows go to a topic that is not landed.
+
+    Otherwise all of their events would be reported as missing.
+    """
+    sent_to = {row.topic for row in outbox.select("topic").distinct().collect()}
+    for topic in sorted(sent_to - set(topics.events)):
+        exit_with_error(
+            f"topic {topic} is not landed, but the outbox sends events to it:"
+            f' name it in contract/events.py, or set ALSO_LAND=["{topic}"]'
         )
 
-    if not landed_here:
-        positions.wait(deadline, behind)
-    landed = sources.landed_records(landing.read_landed(spark, settings), there).persist()
-    found = landing.landed_positions(landed)
-    say("everything has landed")
-    must = {
-        at: range(min(kept.start, found.get(at, kept).start), kept.stop)
-        for at, kept in there.items()
-    }
-    return {"landed": landed, "expected": sources.offsets_between(spark, must)}
+
+def land_here(spark: SparkSession, settings: Settings, topics: Topics) -> bool:
+    """Land what is there now; return False if another landing is at work."""
+    try:
+        with exclusive_lock(settings.delta_root):
+            start_landing(spark, settings, topics.all(), once=True).awaitTermination()
+    except BlockingIOError:
+        return False
+    return True
 
 
-def keep(spark: SparkSession, root: str, judged: DataFrame, result: Result) -> None:
-    """One row for each outcome, one for the run, and the page for people."""
-    outcomes = judged.selectExpr(
-        f"'{result['run_id']}' as run_id", "hop", "id", "outcome", "detail"
-    )
+def wait_until_landed(
+    spark: SparkSession,
+    settings: Settings,
+    topics: Topics,
+    current: Mapping[Position, range],
+    deadline: float,
+) -> None:
+    """Wait for the landing that is at work elsewhere."""
+
+    def behind() -> str:
+        landed = read_landed(spark, settings.delta_root, topics.all())
+        return positions.landing_behind(landed_positions(landed), current)
+
+    wait_until_settled(deadline, behind)
+
+
+def read_lake(
+    spark: SparkSession, settings: Settings, topics: Topics, current: Mapping[Position, range]
+) -> Frames:
+    """Return what has landed, and every offset that must have."""
+    tables = read_landed(spark, settings.delta_root, topics.all())
+    landed = identify_landed(tables, current, topics).persist()
+    found = landed_positions(landed)
+    log_progress("everything has landed")
+    expected = {}
+    for position, offsets in current.items():
+        # Kafka may have deleted what landed long ago.
+        first_landed = found.get(position, offsets).start
+        expected[position] = range(min(offsets.start, first_landed), offsets.stop)
+    return {"landed": landed, "expected_offset": expected_offsets(spark, expected)}
+
+
+def judge(
+    frames: Frames,
+    hops: Sequence[Hop],
+    parts: Sequence[Part],
+    topics: Topics,
+    committed: Mapping[int, int],
+) -> DataFrame:
+    """Return the outcome of each id of each hop, and keep it in memory."""
+    late = late_sources(frames, topics.input, committed)
+    rows = union_hops(frames | derive_frames(frames, parts), hops)
+    return outcome.judge(rows, late).persist()
+
+
+def store(
+    spark: SparkSession, settings: Settings, judged: DataFrame, result: Result, topics: Topics
+) -> None:
+    """Append a row for each outcome and one for the run, and write the page for people."""
+    root = f"{settings.delta_root}/reconcile"
+    run_id = f"'{result['run_id']}' as run_id"
+    outcomes = judged.selectExpr(run_id, "hop", "id", "outcome", "detail")
     outcomes.write.format("delta").mode("append").save(f"{root}/outcome")
-    one = {name: result[name] for name in ("run_id", "ok", "verdict")}
-    one |= {name: json.dumps(result[name]) for name in ("positions", "hops")}
-    spark.createDataFrame([one]).write.format("delta").mode("append").save(f"{root}/run")
+    row = {
+        "run_id": result["run_id"],
+        "ok": result["ok"],
+        "verdict": result["verdict"],
+        "positions": json.dumps(result["positions"]),
+        "hops": json.dumps(result["hops"]),
+    }
+    spark.createDataFrame([row]).write.format("delta").mode("append").save(f"{root}/run")
+
     result["report"] = f"{root}/report/{result['run_id']}.html"
+    outbox_topics = [topic for topic in topics.events if topic != names.AUDIT_TOPIC]
+    page = report.render_page(result, topics.input, outbox_topics)
     files, path = locate(spark, result["report"])
     files.setWriteChecksum(False)
     with closing(files.create(path, True)) as stream:
-        stream.write(bytearray(report.render("report.html.j2", result).encode()))
-    say("outcomes and report are kept")
+        stream.write(bytearray(page.encode()))
+    log_progress("outcomes and report are stored")
+
+
+def check_dedup_store(settings: Settings) -> None:
+    """End the job for a dedup store without tracking rows: every message would be missing."""
+    if settings.dedup_store != "tracking":
+        exit_with_error(
+            f"DEDUP_STORE={settings.dedup_store}: reconciliation compares the tracking table,"
+            " which this store does not fill; use DEDUP_STORE=tracking, or look into the outbox"
+        )
+
+
+def describe(error: Exception) -> str:
+    """Return an error as one sentence; errors of the JVM bring their whole stack."""
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.toString()).partition("\n")[0]
+    if isinstance(error, PySparkException):
+        return str(error).strip().partition("\n")[0]
+    return " ".join(str(error).split())
 
 
 def main() -> None:
-    """Compare every hop, id by id; exit 0 when nothing is lost or doubled, 1 otherwise, 2 when unsettled."""
+    """Compare every hop, id by id.
+
+    Exit with 0 if nothing is lost or doubled, 1 if something is, 2 if it could not be found out.
+    """
     settings = Settings()
     parser = argparse.ArgumentParser(prog="python -m spark.reconcile", description=main.__doc__)
     parser.add_argument("--land", action="store_true", help="land what is there first")
@@ -142,9 +247,13 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="for programs")
     arguments = parser.parse_args()
+    check_dedup_store(settings)
+    parts = load_parts()
+    deadline = STARTED_AT + arguments.deadline
+    options = Options(arguments.land, arguments.ledger, deadline)
     try:
         spark = make_session("reconcile", settings.spark_jars_dir)
-        result = run(spark, settings, arguments.land, arguments.ledger, BEGAN + arguments.deadline)
+        result = run(spark, settings, parts, options)
     except (
         psycopg.Error,
         KafkaException,
@@ -153,8 +262,9 @@ def main() -> None:
         LookupError,
         OSError,
     ) as error:
-        give_up(f"could not look: {error}")
-    print(json.dumps(result) if arguments.json else report.render("report.txt.j2", result))  # noqa: T201 - the result
+        exit_with_error(f"could not look: {describe(error)}")
+    text = json.dumps(result) if arguments.json else report.render_text(result)
+    print(text)  # noqa: T201 - the result
     sys.exit(0 if result["ok"] else 1)
 
 

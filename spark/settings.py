@@ -4,24 +4,25 @@ from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
-INPUTS = ["order.events"]  # what others write, orders first
-TOPICS = [*INPUTS, "fulfillment.events", "rejection.events", "dead-letter.events", "audit.events"]
+from contract import names
 
 
 class Settings(BaseSettings):
     """Read from the environment; the names are these in upper case."""
 
     kafka_bootstrap_servers: str = "127.0.0.1:9092"
+    input_topic: str = names.INPUT_TOPIC
+    also_land: list[str] = []  # outbox topics that the contract no longer names: a list in JSON
     delta_root: str = "delta"  # a folder, or any address that Hadoop can open
     spark_jars_dir: Path | None = None  # only for a session of one's own; spark-submit has --jars
 
-    topics: list[str] = TOPICS
     land_max_offsets: int = 200_000  # in one batch: bounds its memory, whatever the backlog
     land_trigger_seconds: float = 2  # fewer, larger files than one batch after the other
 
-    database_url: str = "postgresql://app@127.0.0.1:5432/fulfillment"
-    audit_database_url: str = "postgresql://audit@127.0.0.1:5432/audit"
+    database_url: str = f"postgresql://app@127.0.0.1:5432/{names.DATABASE}"
+    audit_database_url: str = f"postgresql://audit@127.0.0.1:5432/{names.AUDIT_DATABASE}"
     reconciler_password_file: Path = Path("/run/secrets/reconciler_password")
-    group_id: str = "fulfillment"
-    subscriber: str = "fulfillment"
+    subscriber: str = names.SUBSCRIBER
+    group_id: str = names.SUBSCRIBER
+    dedup_store: str = "tracking"  # the service's: only this one can be reconciled
     reconcile_deadline_seconds: float = 120  # heartbeats move an idle slot every 2 s

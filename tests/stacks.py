@@ -22,7 +22,8 @@ from ops.jars import fetch_jars
 from ops.settings import ROOT, Settings
 from ops.stack.stack import Stack
 from service.database import connect_to
-from spark.reconcile import Result, run
+from spark.parts import load_parts
+from spark.reconcile import Options, Result, run
 from spark.session import make_session
 from spark.settings import Settings as SparkSettings
 
@@ -102,9 +103,8 @@ def reconcile(spark: SparkSession) -> Callable[[], Result]:
     """Land what is there and reconcile the stack of this test, as `pipeline reconcile` does."""
 
     def run_once() -> Result:
-        result = run(
-            spark, SparkSettings(), land=True, ledger=None, deadline=time.monotonic() + 120
-        )
+        options = Options(land=True, ledger=None, deadline=time.monotonic() + 120)
+        result = run(spark, SparkSettings(), load_parts(), options)
         spark.catalog.clearCache()
         return result
 

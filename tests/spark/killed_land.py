@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from spark.land import append_once, start
+from spark.landing_query import append_once, start_landing
 from spark.session import make_session
 from spark.settings import Settings
 
@@ -20,8 +20,7 @@ def append_and_die(rows: DataFrame, path: str, query_id: str, batch_id: int) -> 
 
 if __name__ == "__main__":
     jars, delta_root, bootstrap_servers, *topics = sys.argv[1:]
-    settings = Settings(
-        kafka_bootstrap_servers=bootstrap_servers, delta_root=delta_root, topics=list(topics)
-    )
+    settings = Settings(kafka_bootstrap_servers=bootstrap_servers, delta_root=delta_root)
     spark = make_session("killed", Path(jars))
-    start(spark, settings, True, append=append_and_die).awaitTermination()
+    query = start_landing(spark, settings, topics, once=True, append=append_and_die)
+    query.awaitTermination()

@@ -1,30 +1,31 @@
-"""Reconciliation on a small world: each defect is found in its hop, and what is lawful is not found."""
+"""Reconciliation on a small world: each defect is found in its hop, and nothing else is found."""
 
 from collections.abc import Callable
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.hops import PATH
-from spark.outcome import COUNTED, FIRST
-from spark.sources import query
-from tests.spark.world import DEAD_LETTERS, FULFILLMENTS, LAGGING, ORDERS, REJECTIONS, World
+from contract.events import ACCEPTED, EVENTS, REASONS, Event
+from contract.names import DEAD_LETTER_TOPIC, INPUT_TOPIC
+from spark.hops import (
+    AUDIT_ENTRY_TO_OUTBOX,
+    DEAD_LETTER_TO_OUTBOX,
+    LEDGER_TO_OUTCOME,
+    OUTBOX_TO,
+    TOPICS_TO_LANDED,
+    TRACKING_TO_AUDIT_ENTRY,
+    TRACKING_TO_AUDIT_MARK,
+    TRACKING_TO_DECISION,
+    TRACKING_TO_OUTBOX,
+    input_to_tracking,
+    ledger_to_input,
+)
+from spark.outcome import count_outcomes, first_findings
+from tests.spark.world import FULFILLMENTS, LAGGING, REJECTIONS, World
 
-(
-    LEDGER,
-    EXPECTED,
-    LANDED,
-    HANDLED,
-    DECIDED,
-    TRACKED_OUT,
-    BURIED_OUT,
-    AUDITED,
-    MARKED,
-    AUDITED_OUT,
-    *_,
-) = PATH
-PUBLISHED = "outbox → "  # and the topic
-TO_FULFILLMENTS = f"{PUBLISHED}{FULFILLMENTS}"
+HANDLED = input_to_tracking(INPUT_TOPIC)
+LEDGER = ledger_to_input(INPUT_TOPIC)
+TO_FULFILLMENTS = f"{OUTBOX_TO}{FULFILLMENTS}"
 Found = set[tuple[str, str, str]]  # hop, id, outcome
 Plant = Callable[
     [World, str], Found
@@ -46,7 +47,7 @@ def tracked_and_buried(world: World, message_id: str) -> Found:
     """Two effects of one record."""
     position = world.fulfill(message_id)
     world.bury(position, b"an order")
-    return {(HANDLED, position, "duplicate"), (EXPECTED, position, "different")}
+    return {(HANDLED, position, "duplicate"), (LEDGER_TO_OUTCOME, position, "different")}
 
 
 def tracked_with_another_hash(world: World, message_id: str) -> Found:
@@ -66,45 +67,70 @@ def buried_other_bytes(world: World, message_id: str) -> Found:
 def tracked_from_nowhere(world: World, message_id: str) -> Found:
     """A message that no record has brought."""
     world.fulfill(message_id)
-    world.find("tracking", message_id=message_id)["position"] = f"{ORDERS}/7/7"
-    return {(HANDLED, f"{ORDERS}/7/7", "extra")}
+    world.find("tracking", message_id=message_id)["position"] = f"{INPUT_TOPIC}/7/7"
+    return {(HANDLED, f"{INPUT_TOPIC}/7/7", "extra")}
 
 
 def fulfillment_removed(world: World, message_id: str) -> Found:
     """A fulfillment row is gone."""
     world.fulfill(message_id)
     world.remove("fulfillment", message_id=message_id)
-    return {(DECIDED, message_id, "missing")}
+    return {(TRACKING_TO_DECISION, message_id, "missing")}
 
 
 def fulfillment_altered(world: World, message_id: str) -> Found:
     """A fulfillment row and its event disagree by a cent."""
     world.fulfill(message_id)
-    world.find("fulfillment", message_id=message_id)["facts"] = "24.21"
-    return {(DECIDED, message_id, "different")}
+    world.find("fulfillment", message_id=message_id)["compared"] = "24.21"
+    return {(TRACKING_TO_DECISION, message_id, "different")}
 
 
 def fulfilled_and_rejected(world: World, message_id: str) -> Found:
     """A message that was both fulfilled and rejected, each with its event."""
     position = world.fulfill(message_id)
     payload = {"message_id": message_id, "order_id": f"o-{message_id}", "fulfilled_by": message_id}
-    world.publish(f"no-{message_id}", REJECTIONS, f"o-{message_id}", payload, audit="rejected")
-    both = {(DECIDED, message_id, "duplicate"), (TRACKED_OUT, message_id, "duplicate")}
-    return both | {(AUDITED, message_id, "different"), (EXPECTED, position, "different")}
+    payload["reason"] = REASONS[0]
+    world.publish(f"no-{message_id}", REJECTIONS, f"o-{message_id}", payload, audited="rejected")
+    both = {
+        (TRACKING_TO_DECISION, message_id, "duplicate"),
+        (TRACKING_TO_OUTBOX, message_id, "duplicate"),
+    }
+    return both | {
+        (TRACKING_TO_AUDIT_ENTRY, message_id, "different"),
+        (LEDGER_TO_OUTCOME, position, "different"),
+    }
 
 
 def rejected_for_nobody(world: World, message_id: str) -> Found:
     """A rejection of an order that nobody fulfilled is a lost order."""
     world.reject(message_id, fulfilled_by=f"nobody-{message_id}")
-    return {(DECIDED, message_id, "different")}
+    return {(TRACKING_TO_DECISION, message_id, "different")}
+
+
+def rejected_for_another(world: World, message_id: str) -> Found:
+    """A rejection that names another message than the one that fulfilled the order."""
+    world.fulfill(f"first-{message_id}")
+    world.reject(message_id, fulfilled_by=f"first-{message_id}")
+    world.find("outbox", event_id=f"event-{message_id}")["fulfilled_by"] = "somebody else"
+    return {(TRACKING_TO_DECISION, message_id, "different")}
+
+
+def rejected_for_no_reason(world: World, message_id: str) -> Found:
+    """A rejection for a reason that the contract does not have."""
+    world.reject(message_id, fulfilled_by=None, reason="bad weather")
+    return {(TRACKING_TO_DECISION, message_id, "different")}
 
 
 def event_never_written(world: World, message_id: str) -> Found:
-    """A message without an outbox row: its event, if there was one, is nobody's, and nobody knows its fate."""
+    """A message without an outbox row: its event has no origin, and its outcome is unknown."""
     position = world.fulfill(message_id)
     world.remove("outbox", event_id=f"event-{message_id}")
     event = (TO_FULFILLMENTS, f"event-{message_id}", "extra")
-    return {(TRACKED_OUT, message_id, "missing"), event, (EXPECTED, position, "missing")}
+    return {
+        (TRACKING_TO_OUTBOX, message_id, "missing"),
+        event,
+        (LEDGER_TO_OUTCOME, position, "missing"),
+    }
 
 
 def two_event_ids(world: World, message_id: str) -> Found:
@@ -113,7 +139,7 @@ def two_event_ids(world: World, message_id: str) -> Found:
     row = world.find("outbox", event_id=f"event-{message_id}")
     world.tables["outbox"].append(row | {"event_id": f"twin-{message_id}"})
     copy(world, message_id, event_id=f"twin-{message_id}")
-    return {(TRACKED_OUT, message_id, "duplicate")}
+    return {(TRACKING_TO_OUTBOX, message_id, "duplicate")}
 
 
 def event_never_published(world: World, message_id: str) -> Found:
@@ -156,53 +182,56 @@ def dead_letter_without_event(world: World, message_id: str) -> Found:
     position = world.order(message_id, b"poison")
     world.bury(position)
     world.remove("outbox", event_id=f"event-{position}")
-    event = (f"{PUBLISHED}{DEAD_LETTERS}", f"event-{position}", "extra")
-    return {(BURIED_OUT, position, "missing"), event}
+    event = (f"{OUTBOX_TO}{DEAD_LETTER_TOPIC}", f"event-{position}", "extra")
+    return {(DEAD_LETTER_TO_OUTBOX, position, "missing"), event}
 
 
 def audit_entry_missing(world: World, message_id: str) -> Found:
     """A message without an audit entry; the entry's event is left over."""
     world.fulfill(message_id)
     world.remove("audit_entry", message_id=message_id)
-    return {(AUDITED, message_id, "missing"), (AUDITED_OUT, f"entry-key-{message_id}", "extra")}
+    return {
+        (TRACKING_TO_AUDIT_ENTRY, message_id, "missing"),
+        (AUDIT_ENTRY_TO_OUTBOX, f"entry-key-{message_id}", "extra"),
+    }
 
 
 def audit_entry_doubled(world: World, message_id: str) -> Found:
     """Two audit entries for one message, each with its event."""
     world.fulfill(message_id)
-    body = world.find("audit_entry", message_id=message_id)["audit"]
+    body = world.find("audit_entry", message_id=message_id)["audited"]
     world.audit(message_id, f"o-{message_id}", f"twin-{message_id}", body)
-    return {(AUDITED, message_id, "duplicate")}
+    return {(TRACKING_TO_AUDIT_ENTRY, message_id, "duplicate")}
 
 
 def audit_entry_altered(world: World, message_id: str) -> Found:
     """An audit entry with another total than the event."""
     world.fulfill(message_id)
-    world.find("audit_entry", message_id=message_id)["audit"] = "1.00"
-    return {(AUDITED, message_id, "different")}
+    world.find("audit_entry", message_id=message_id)["audited"] = "1.00"
+    return {(TRACKING_TO_AUDIT_ENTRY, message_id, "different")}
 
 
 def audit_refused(world: World, message_id: str) -> Found:
     """The audit receiver has refused the entry for good."""
     world.fulfill(message_id)
     world.find("tracking", message_id=message_id)["audit_error"] = "422: another body"
-    return {(AUDITED, message_id, "different")}
+    return {(TRACKING_TO_AUDIT_ENTRY, message_id, "different")}
 
 
 def audit_not_marked(world: World, message_id: str) -> Found:
     """Below the committed offset, and not marked as audited."""
     world.fulfill(message_id)
     world.find("tracking", message_id=message_id)["marked"] = False
-    return {(MARKED, message_id, "missing")}
+    return {(TRACKING_TO_AUDIT_MARK, message_id, "missing")}
 
 
 def landed_row_removed(world: World, message_id: str) -> Found:
-    """A record that is on the topic and not in its table: what became of it has no origin any more."""
+    """A record that is on the topic and not in its table: its effects have no origin."""
     position = world.fulfill(message_id)
     offset = int(position.rsplit("/", 1)[1])
-    world.remove("landed", topic=ORDERS, partition=0, offset=offset)
+    world.remove("landed", topic=INPUT_TOPIC, partition=0, offset=offset)
     return {
-        (LANDED, position, "missing"),
+        (TOPICS_TO_LANDED, position, "missing"),
         (LEDGER, position, "missing"),
         (HANDLED, position, "extra"),
     }
@@ -211,9 +240,11 @@ def landed_row_removed(world: World, message_id: str) -> Found:
 def landed_row_doubled(world: World, message_id: str) -> Found:
     """One offset landed twice."""
     position = world.fulfill(message_id)
-    row = world.find("landed", topic=ORDERS, partition=0, offset=int(position.rsplit("/", 1)[1]))
+    row = world.find(
+        "landed", topic=INPUT_TOPIC, partition=0, offset=int(position.rsplit("/", 1)[1])
+    )
     world.tables["landed"].append(dict(row))
-    return {(LANDED, position, "duplicate")}
+    return {(TOPICS_TO_LANDED, position, "duplicate")}
 
 
 def acknowledged_and_altered(world: World, message_id: str) -> Found:
@@ -228,15 +259,15 @@ def acknowledged_and_lost(world: World, message_id: str) -> Found:
     world.order(message_id, partition=LAGGING, expected="fulfilled")
     line = world.find("ledger", message_id=message_id)
     line["offset"] = 999_999
-    position = f"{ORDERS}/{LAGGING}/999999"
-    return {(LEDGER, position, "missing"), (EXPECTED, position, "missing")}
+    position = f"{INPUT_TOPIC}/{LAGGING}/999999"
+    return {(LEDGER, position, "missing"), (LEDGER_TO_OUTCOME, position, "missing")}
 
 
 def other_way_than_meant(world: World, message_id: str) -> Found:
     """The producer meant it to be rejected, and it was fulfilled."""
     position = world.fulfill(message_id)
     world.find("ledger", message_id=message_id)["expected"] = "rejected"
-    return {(EXPECTED, position, "different")}
+    return {(LEDGER_TO_OUTCOME, position, "different")}
 
 
 def copy(world: World, message_id: str, event_id: str) -> None:
@@ -246,9 +277,10 @@ def copy(world: World, message_id: str, event_id: str) -> None:
 
 
 DEFECTS: list[Plant] = [
-    lost_order, conflict_in_silence, tracked_and_buried, tracked_with_another_hash, buried_other_bytes,
-    tracked_from_nowhere, fulfillment_removed, fulfillment_altered, fulfilled_and_rejected,
-    rejected_for_nobody, event_never_written, two_event_ids, event_never_published, event_altered,
+    lost_order, conflict_in_silence, tracked_and_buried, tracked_with_another_hash,
+    buried_other_bytes, tracked_from_nowhere, fulfillment_removed, fulfillment_altered,
+    fulfilled_and_rejected, rejected_for_nobody, rejected_for_another, rejected_for_no_reason,
+    event_never_written, two_event_ids, event_never_published, event_altered,
     event_key_altered, event_from_nowhere, dead_letter_without_event, audit_entry_missing,
     audit_entry_doubled, audit_entry_altered, audit_refused, audit_not_marked, landed_row_removed,
     landed_row_doubled, acknowledged_and_altered, acknowledged_and_lost, other_way_than_meant,
@@ -277,6 +309,12 @@ def rejected(world: World, message_id: str) -> Found:
     return set()
 
 
+def rejected_without_a_winner(world: World, message_id: str) -> Found:
+    """A rejection for a reason that has no winner: nobody need have fulfilled the order."""
+    world.reject(message_id, fulfilled_by=None)
+    return set()
+
+
 def buried(world: World, message_id: str) -> Found:
     """Poison, and a conflict: dead letters, each with its event."""
     world.fulfill(message_id)
@@ -286,20 +324,20 @@ def buried(world: World, message_id: str) -> Found:
 
 
 def buried_with_known_bytes(world: World, message_id: str) -> Found:
-    """The value of a tracked message in a record that is a dead letter for another reason, its headers say."""
+    """The value of a tracked message in a record that is a dead letter for its headers."""
     world.fulfill(message_id)
     world.bury(world.order(message_id), b"an order")
     return set()
 
 
 def lagging(world: World, message_id: str) -> Found:
-    """Handled after the committed offsets were read: everything of it is late, nothing of it is lost."""
+    """Handled after the committed offsets were read: all of it is late, nothing is lost."""
     world.fulfill(message_id, LAGGING)
     return set()
 
 
 def lagging_and_not_tracked_yet(world: World, message_id: str) -> Found:
-    """Handled after the snapshot: audited and published, with no row in the databases as they were."""
+    """Handled after the snapshot: audited and published, with no row in the snapshot."""
     world.fulfill(message_id, LAGGING)
     for table in ("tracking", "fulfillment"):
         world.remove(table, message_id=message_id)
@@ -330,7 +368,8 @@ def settled_and_lagging_redelivery(world: World, message_id: str) -> Found:
 
 
 LAWFUL: list[Plant] = [
-    redelivered, published_twice, rejected, buried, buried_with_known_bytes, lagging,
+    redelivered, published_twice, rejected, rejected_without_a_winner, buried,
+    buried_with_known_bytes, lagging,
     lagging_and_not_tracked_yet, lagging_dead_letter, lagging_first_and_settled_redelivery,
     settled_and_lagging_redelivery,
 ]  # fmt: skip
@@ -347,17 +386,14 @@ def spoiled(spark: SparkSession) -> tuple[DataFrame, dict[str, Found]]:
 @pytest.fixture(scope="module")
 def found(spoiled: tuple[DataFrame, dict[str, Found]]) -> Found:
     """Every finding in that world."""
-    return {
-        (row["hop"], row["id"], row["outcome"])
-        for row in query(FIRST, {"judged": spoiled[0]}).collect()
-    }
+    return {(row["hop"], row["id"], row["outcome"]) for row in first_findings(spoiled[0])}
 
 
 @pytest.mark.parametrize("plant", DEFECTS, ids=lambda plant: plant.__name__)
 def test_reconcile_finds(
     plant: Plant, spoiled: tuple[DataFrame, dict[str, Found]], found: Found
 ) -> None:
-    """Each planted defect is found by its id, in the hop where it happened, as the outcome that it is."""
+    """Each planted defect is found by its id, in the hop where it happened, with its outcome."""
     assert spoiled[1][plant.__name__] <= found
 
 
@@ -373,14 +409,13 @@ def test_reconcile_of_a_clean_world_counts_every_hop(spark: SparkSession) -> Non
     world = World()
     for plant in (redelivered, published_twice, rejected, buried, lagging):
         plant(world, plant.__name__)
-    rows = query(COUNTED, {"judged": world.judged(spark)}).collect()
     hops = {
-        row["hop"]: {name: row[name] for name in row.asDict() if row[name] and name != "hop"}
-        for row in rows
+        row["hop"]: {name: count for name, count in row.items() if count and name != "hop"}
+        for row in count_outcomes(world.judged(spark))
     }
     assert hops[LEDGER] == {"in": 9, "out": 9, "matched": 9}
-    assert hops[EXPECTED] == {"in": 8, "out": 8, "matched": 8, "late": 1}
-    assert hops[LANDED] == {"in": 25, "out": 25, "matched": 25}
+    assert hops[LEDGER_TO_OUTCOME] == {"in": 8, "out": 8, "matched": 8, "late": 1}
+    assert hops[TOPICS_TO_LANDED] == {"in": 25, "out": 25, "matched": 25}
     assert hops[HANDLED] == {
         "in": 9,
         "out": 7,
@@ -389,7 +424,7 @@ def test_reconcile_of_a_clean_world_counts_every_hop(spark: SparkSession) -> Non
         "matched": 9,
         "late": 1,
     }
-    assert hops[DECIDED] == {"in": 5, "out": 5, "rejected": 1, "matched": 5, "late": 1}
+    assert hops[TRACKING_TO_DECISION] == {"in": 5, "out": 5, "rejected": 1, "matched": 5, "late": 1}
     assert hops[TO_FULFILLMENTS] == {
         "in": 4,
         "out": 4,
@@ -397,5 +432,54 @@ def test_reconcile_of_a_clean_world_counts_every_hop(spark: SparkSession) -> Non
         "matched": 4,
         "late": 1,
     }
-    assert hops[BURIED_OUT] == {"in": 2, "out": 2, "matched": 2}
-    assert hops[MARKED] == {"in": 5, "out": 5, "matched": 5, "late": 1}
+    assert hops[DEAD_LETTER_TO_OUTBOX] == {"in": 2, "out": 2, "matched": 2}
+    assert hops[TRACKING_TO_AUDIT_MARK] == {"in": 5, "out": 5, "matched": 5, "late": 1}
+
+
+def test_each_accepted_message_has_exactly_one_further_event(spark: SparkSession) -> None:
+    """A further event that is missing or doubled is found in its hop, and is no second effect."""
+    further = Event("receipt-issued", "receipt.events", follows=ACCEPTED)
+    world = World(events=[*EVENTS, further])
+
+    def issue(message_id: str, event_id: str) -> None:
+        payload = {"message_id": message_id}
+        world.publish(event_id, further.topic, message_id, payload, event_type=further.event_type)
+
+    for message_id in ("good", "lost", "twice"):
+        world.fulfill(message_id)
+    world.reject("rejected", fulfilled_by="good")
+    issue("good", "receipt-good")
+    issue("twice", "receipt-1")
+    issue("twice", "receipt-2")
+    issue("rejected", "receipt-rejected")
+
+    judged = world.judged(spark).persist()
+
+    name = "fulfilled → receipt-issued"
+    findings = {(row["hop"], row["id"], row["outcome"]) for row in first_findings(judged)}
+    assert findings == {
+        (name, "lost", "missing"),
+        (name, "twice", "duplicate"),
+        (name, "rejected", "extra"),
+    }
+    counts = {row["hop"]: row["matched"] for row in count_outcomes(judged)}
+    assert counts[name] == 1
+    assert counts[TRACKING_TO_OUTBOX] == 4
+    assert counts["outbox → receipt.events"] == 4
+
+
+def test_another_input_topic_is_reconciled_like_the_default(spark: SparkSession) -> None:
+    """INPUT_TOPIC renames hops and no more: what was good is good, what was lost is lost."""
+    world = World(input_topic="purchase.events")
+    for plant in (redelivered, published_twice, rejected, buried, lagging):
+        plant(world, plant.__name__)
+    lost = world.order("lost")
+
+    judged = world.judged(spark).persist()
+
+    hop = "purchase.events → tracking or dead letter"
+    findings = [(row["hop"], row["id"], row["outcome"]) for row in first_findings(judged)]
+    assert findings == [(hop, lost, "missing")]
+    [counts] = [row for row in count_outcomes(judged) if row["hop"] == hop]
+    assert (counts["in"], counts["dead_letters"], counts["late"]) == (10, 2, 1)
+    assert "ledger → purchase.events" in {row["hop"] for row in count_outcomes(judged)}

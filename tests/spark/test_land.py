@@ -13,14 +13,17 @@ from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.land import start
-from spark.settings import TOPICS
+from spark.landing_query import start_landing
+from spark.parts import load_parts
+from spark.settings import Settings
+from spark.topics import topics_to_land
 from tests.spark.topics import Topics, each_once, rows_of
 
 
 def land(spark: SparkSession, topics: Topics, delta_root: Path) -> None:
     """Land what is there, as `land --once` does in a process of its own."""
-    start(spark, topics.settings(delta_root), once=True).awaitTermination()
+    settings = topics.settings(delta_root)
+    start_landing(spark, settings, topics.names, once=True).awaitTermination()
 
 
 def forget_last_commit(delta_root: Path) -> None:
@@ -34,7 +37,7 @@ def forget_last_commit(delta_root: Path) -> None:
 
 
 def test_land_keeps_every_byte(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
-    """Key, value and headers arrive as they were sent, tombstones and bytes that are no text too."""
+    """Key, value and headers arrive as they were sent, tombstones and arbitrary bytes too."""
     first, _ = topics.names
     producer = Producer({"bootstrap.servers": topics.bootstrap_servers})
     producer.produce(
@@ -78,7 +81,7 @@ def test_land_makes_a_table_for_a_topic_that_is_still_empty(
 def test_land_after_a_lost_commit_changes_no_row(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
-    """The newest file in commits/ deleted: the batch runs again, and each offset still has one row."""
+    """Without the newest file in commits/ the batch runs again; each offset still has one row."""
     first, second = topics.names
     topics.send(first, 10)
     topics.send(second, 10)
@@ -104,17 +107,19 @@ def test_control_without_transaction_ids_a_lost_commit_doubles_every_row(
 
     first, second = topics.names
     topics.send(first, 10)
-    for _ in range(2):
-        start(spark, topics.settings(tmp_path), once=True, append=append).awaitTermination()
-        forget_last_commit(tmp_path)
-    start(spark, topics.settings(tmp_path), once=True, append=append).awaitTermination()
+    settings = topics.settings(tmp_path)
+    for run in range(3):
+        if run > 0:
+            forget_last_commit(tmp_path)
+        query = start_landing(spark, settings, topics.names, once=True, append=append)
+        query.awaitTermination()
     assert topics.landed(tmp_path) == {first: sorted(each_once(10) * 3), second: []}
 
 
 def test_land_after_a_lost_checkpoint_goes_on_behind_its_tables(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
-    """The whole checkpoint deleted: nothing lands twice, and nothing that came meanwhile is left out."""
+    """With the whole checkpoint deleted nothing lands twice, and nothing is left out."""
     first, second = topics.names
     topics.send(first, 10)
     land(spark, topics, tmp_path)
@@ -134,7 +139,7 @@ def test_land_after_a_lost_checkpoint_goes_on_behind_its_tables(
 def test_land_killed_between_two_tables_completes_the_others(
     spark: SparkSession, topics: Topics, tmp_path: Path, lost: str
 ) -> None:
-    """Killed after the first table of a batch, with and without its checkpoint afterwards: one row each."""
+    """Killed after the first table of a batch, with and without its checkpoint: one row each."""
     first, second = topics.names
     topics.send(first, 10)
     topics.send(second, 10)
@@ -160,7 +165,7 @@ def test_land_killed_between_two_tables_completes_the_others(
 def test_land_fails_loudly_when_offsets_are_gone(
     spark: SparkSession, topics: Topics, tmp_path: Path, lost: str
 ) -> None:
-    """Records that the broker has forgotten before they landed end the job, they are not passed over."""
+    """Records that the broker deleted before they landed end the job, they are not passed over."""
     first, second = topics.names
     topics.send(first, 10)
     topics.send(second, 10)
@@ -179,7 +184,7 @@ def test_land_fails_loudly_when_offsets_are_gone(
 
 
 def test_land_is_alone_and_stops_when_told(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A second landing is refused with one sentence and exit code 2; SIGTERM ends the first with 0."""
+    """A second landing is refused with a sentence and exit code 2; SIGTERM ends one with 0."""
     jars = str(spark.conf.get("spark.driver.extraClassPath")).removesuffix("/*")
     own = {"DELTA_ROOT": str(tmp_path), "SPARK_JARS_DIR": jars, "KAFKA_BOOTSTRAP_SERVERS": kafka}
     command = [sys.executable, "-m", "spark.land"]
@@ -209,4 +214,5 @@ def test_land_is_alone_and_stops_when_told(spark: SparkSession, kafka: str, tmp_
         first.send_signal(signal.SIGTERM)
         code = first.wait(60)
     assert code == 0
-    assert all((tmp_path / "landed" / topic / "_delta_log").exists() for topic in TOPICS)
+    every_topic = topics_to_land(Settings(), load_parts()).all()
+    assert all((tmp_path / "landed" / topic / "_delta_log").exists() for topic in every_topic)

@@ -1,11 +1,12 @@
-"""The few decisions that need no Spark: where landing starts, when it is settled, what the verdict is."""
+"""Decisions that need no Spark: where landing starts, when it is settled, what the verdict is."""
 
 import json
 
 import pytest
 
-from spark.positions import landing_behind, starting_offsets, wait
-from spark.report import COUNTS, in_order, render, verdict_of
+from spark.hops import make_hops
+from spark.positions import landing_behind, starting_offsets, wait_until_settled
+from spark.report import COUNTS, render_text, sort_by_path, verdict_of
 
 PARTITIONS = [("a", 0), ("a", 1), ("b", 0)]
 
@@ -35,7 +36,7 @@ def test_starting_offsets_name_every_partition() -> None:
 def test_landing_is_behind_until_every_partition_has_come_to_its_end(
     landed: dict[tuple[str, int], range], behind: str
 ) -> None:
-    """An empty partition is not waited for, nor are records that were forgotten before they could land."""
+    """Neither empty partitions nor records that were deleted before they landed are waited for."""
     there = {("a", 0): range(8), ("a", 1): range(2, 5), ("b", 0): range(4, 4)}
     assert landing_behind(landed, there) == behind
 
@@ -43,7 +44,7 @@ def test_landing_is_behind_until_every_partition_has_come_to_its_end(
 def test_wait_ends_at_its_deadline_with_what_was_behind(capsys: pytest.CaptureFixture[str]) -> None:
     """Not settled in time is exit code 2 and a sentence that names what is behind."""
     with pytest.raises(SystemExit) as ended:
-        wait(0, lambda: "slot x is 7 bytes behind")
+        wait_until_settled(0, lambda: "slot x is 7 bytes behind")
     assert ended.value.code == 2
     assert capsys.readouterr().err == "not settled: slot x is 7 bytes behind\n"
 
@@ -57,21 +58,22 @@ def test_verdict_says_what_is_wrong() -> None:
 
 
 def test_text_ends_with_the_verdict() -> None:
-    """A row for each hop along the path, the findings, where the page lies, and the verdict as last line."""
+    """A row for each hop along the path, the findings, the page's path, and last the verdict."""
     finding = {
         "hop": "tracking → outbox",
         "id": "m-1",
         "outcome": "missing",
         "detail": "did not come out",
     }
-    hops = in_order([hop("outbox → audit.events"), hop("tracking → outbox", missing=1)])
+    path = [hop.name for hop in make_hops("order.events")]
+    hops = sort_by_path([hop("outbox → audit.events"), hop("tracking → outbox", missing=1)], path)
     result = {**verdict_of(hops), "hops": hops, "findings": [finding], "report": "r.html"}
-    text = render("report.txt.j2", result).splitlines()
-    assert [line.split("  ")[0] for line in text[1:3]] == [
+    text = render_text(result).splitlines()
+    assert [line.split("  ")[0] for line in text[2:4]] == [
         "tracking → outbox",
         "outbox → audit.events",
     ]
-    assert text[3:] == [
+    assert text[4:] == [
         "missing: m-1 in tracking → outbox: did not come out",
         "report: r.html",
         "verdict: 1 missing",

@@ -59,11 +59,7 @@ class Topics:
 
     def settings(self, delta_root: Path) -> Settings:
         """Settings of a landing of their own."""
-        return Settings(
-            kafka_bootstrap_servers=self.bootstrap_servers,
-            delta_root=str(delta_root),
-            topics=list(self.names),
-        )
+        return Settings(kafka_bootstrap_servers=self.bootstrap_servers, delta_root=str(delta_root))
 
     def landed(self, delta_root: Path) -> dict[str, list[tuple[int, int]]]:
         """The partition and offset of every row, as a reader sees them that is not Spark."""

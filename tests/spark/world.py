@@ -1,6 +1,7 @@
-"""A small world after the service: orders with everything that belongs to them, as the jobs read it."""
+"""A small world after the service: orders with all that belongs to them, as the jobs read it."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -8,33 +9,36 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark import sources
-from spark.hops import all_hops
-from spark.land import SCHEMA
-from spark.outcome import JUDGED
+from contract.events import ACCEPTED, EVENTS, REASONS, REJECTED, Event
+from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC
+from spark import frames, outcome
+from spark.hops import make_hops, union_hops
+from spark.landed_tables import SCHEMA
+from spark.parts import Part
+from spark.settings import Settings
+from spark.topics import topics_to_land
 
 Row = dict[str, Any]
 
-ORDERS = "order.events"
-FULFILLMENTS = "fulfillment.events"
-REJECTIONS = "rejection.events"
-DEAD_LETTERS = "dead-letter.events"
+[FULFILLMENTS] = [event.topic for event in EVENTS if event.outcome == ACCEPTED]
+[REJECTIONS] = [event.topic for event in EVENTS if event.outcome == REJECTED]
 
 SCHEMAS = {
     "landed": SCHEMA,
-    "tracking": """message_id string, source string, position string, partition int, offset bigint,
-        sha256 string, marked boolean, audit_error string""",
-    "fulfillment": "message_id string, source string, order_id string, facts string",
-    "dead_letter": "position string, source string",
-    "outbox": """event_id string, topic string, key string, sha256 string, source string, message_id string,
-        order_id string, fulfilled_by string, value_sha256 string, audit_entry_id string, outcome string,
-        facts string, audit string""",
-    "audit_entry": """audit_entry_id string, idempotency_key string, message_id string, source string,
-        audit string, facts string""",
-    "ledger": sources.LEDGER,
-    "batch": "kind string, place string, offset bigint, event_id string, facts string",
+    "tracking": """message_id string, source string, topic string, position string, partition int,
+        offset bigint, sha256 string, marked boolean, audit_error string""",
+    "fulfillment": "message_id string, source string, order_id string, compared string",
+    "dead_letter": "topic string, position string, source string",
+    "outbox": """event_id string, event_type string, topic string, key string, sha256 string,
+        source string, message_id string, order_id string, reason string, fulfilled_by string,
+        value_sha256 string, audit_entry_id string, outcome string, compared string,
+        audited string""",
+    "audit_entry": """audit_entry_id string, idempotency_key string, message_id string,
+        source string, audited string, compared string""",
+    "ledger": frames.LEDGER_SCHEMA,
 }
-OUTCOMES = {FULFILLMENTS: "fulfilled", REJECTIONS: "rejected"}
+OUTCOMES = {event.event_type: event.outcome for event in EVENTS}
+TYPES = {event.topic: event.event_type for event in EVENTS}
 SETTLED, LAGGING = 0, 1  # partitions: all of the first is committed, nothing of the second
 
 
@@ -42,8 +46,16 @@ SETTLED, LAGGING = 0, 1  # partitions: all of the first is committed, nothing of
 class World:
     """Every table, row by row; a test takes some away, adds some or changes some."""
 
-    tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in SCHEMAS})
+    input_topic: str = INPUT_TOPIC
+    events: Sequence[Event] = EVENTS
+    part: Part = field(default_factory=Part)
+    part_schemas: Mapping[str, str] = field(default_factory=dict)
+    tables: dict[str, list[Row]] = field(init=False)
     ends: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Begin with empty tables."""
+        self.tables = {name: [] for name in [*SCHEMAS, *self.part_schemas]}
 
     def record(
         self, topic: str, key: str, value: bytes | None, headers: Row, partition: int = SETTLED
@@ -73,12 +85,12 @@ class World:
     ) -> str:
         """An order record, and its line in the ledger where something is expected of it."""
         position = self.record(
-            ORDERS, f"o-{message_id}", value, {"message_id": message_id}, partition
+            self.input_topic, f"o-{message_id}", value, {"message_id": message_id}, partition
         )
         if expected:
             self.tables["ledger"].append(
                 {
-                    "topic": ORDERS,
+                    "topic": self.input_topic,
                     "partition": partition,
                     "offset": int(position.rsplit("/", 1)[1]),
                     "value_sha256": sha256(value).hexdigest(),
@@ -88,12 +100,15 @@ class World:
             )
         return position
 
-    def publish(self, event_id: str, topic: str, key: str, payload: Row, **facts: str) -> None:
+    def publish(self, event_id: str, topic: str, key: str, payload: Row, **values: str) -> None:
         """An outbox row, and its event on the topic."""
         value = json.dumps(payload).encode()
         source = (
-            f"record {key}" if topic == DEAD_LETTERS else f"message {payload.get('message_id')}"
+            f"record {key}"
+            if topic == DEAD_LETTER_TOPIC
+            else f"message {payload.get('message_id')}"
         )
+        event_type = values.get("event_type") or TYPES.get(topic, topic)
         row: Row = dict.fromkeys(column.split()[0] for column in SCHEMAS["outbox"].split(","))
         row |= {name: text for name, text in payload.items() if name in row}
         row |= {
@@ -101,16 +116,18 @@ class World:
             "topic": topic,
             "key": key,
             "source": source,
-            "outcome": OUTCOMES.get(topic),
+            "event_type": event_type,
+            "outcome": OUTCOMES.get(event_type),
         }
-        self.tables["outbox"].append({**row, "sha256": sha256(value).hexdigest(), **facts})
+        self.tables["outbox"].append({**row, "sha256": sha256(value).hexdigest(), **values})
         self.record(topic, key, value, {"id": event_id})
 
     def track(self, message_id: str, position: str, value: bytes = b"an order") -> None:
         """A tracking row, audited."""
-        _, partition, offset = position.split("/")
-        row: Row = {"position": position, "partition": int(partition), "offset": int(offset)}
+        topic, partition, offset = position.split("/")
+        row: Row = {"topic": topic, "partition": int(partition), "offset": int(offset)}
         row |= {
+            "position": position,
             "message_id": message_id,
             "source": f"message {message_id}",
             "sha256": sha256(value).hexdigest(),
@@ -119,42 +136,50 @@ class World:
 
     def audit(self, message_id: str, order_id: str, key: str, body: str) -> None:
         """An audit entry with its event."""
-        row = {"audit_entry_id": f"entry-{key}", "message_id": message_id, "facts": f"entry {key}"}
-        entry = {"idempotency_key": key, "source": f"message {message_id}", "audit": body}
+        row = {
+            "audit_entry_id": f"entry-{key}",
+            "message_id": message_id,
+            "compared": f"entry {key}",
+        }
+        entry = {"idempotency_key": key, "source": f"message {message_id}", "audited": body}
         self.tables["audit_entry"].append({**row, **entry})
-        self.publish(f"audit-event-{key}", "audit.events", order_id, row)
+        self.publish(f"audit-event-{key}", AUDIT_TOPIC, order_id, row)
 
     def fulfill(self, message_id: str, partition: int = SETTLED) -> str:
         """An order that went all the way; its position."""
-        order_id, facts = f"o-{message_id}", f"24.20 for {message_id}"
-        position = self.order(message_id, partition=partition, expected="fulfilled")
+        order_id, compared = f"o-{message_id}", f"24.20 for {message_id}"
+        position = self.order(message_id, partition=partition, expected=ACCEPTED)
         self.track(message_id, position)
         row = {"message_id": message_id, "order_id": order_id}
         self.tables["fulfillment"].append(
-            {**row, "source": f"message {message_id}", "facts": facts}
+            {**row, "source": f"message {message_id}", "compared": compared}
         )
         payload = {**row, "total": "24.20"}
-        self.publish(
-            f"event-{message_id}", FULFILLMENTS, order_id, payload, facts=facts, audit=facts
-        )
-        self.audit(message_id, order_id, f"key-{message_id}", facts)
+        values = {"compared": compared, "audited": compared}
+        self.publish(f"event-{message_id}", FULFILLMENTS, order_id, payload, **values)
+        self.audit(message_id, order_id, f"key-{message_id}", compared)
         return position
 
-    def reject(self, message_id: str, fulfilled_by: str) -> str:
-        """A second message for an order that is fulfilled already; its position."""
-        order_id, body = f"o-{fulfilled_by}", f"no {message_id}"
-        position = self.order(message_id, expected="rejected")
+    def reject(
+        self, message_id: str, fulfilled_by: str | None, reason: str | None = REASONS[0]
+    ) -> str:
+        """A rejection, by default for an order that another message has won; its position."""
+        order_id, body = f"o-{fulfilled_by or message_id}", f"no {message_id}"
+        position = self.order(message_id, expected=REJECTED)
         self.track(message_id, position)
-        payload = {"message_id": message_id, "order_id": order_id, "fulfilled_by": fulfilled_by}
-        self.publish(f"event-{message_id}", REJECTIONS, order_id, payload, audit=body)
+        payload = {"message_id": message_id, "order_id": order_id, "reason": reason}
+        payload["fulfilled_by"] = fulfilled_by
+        self.publish(f"event-{message_id}", REJECTIONS, order_id, payload, audited=body)
         self.audit(message_id, order_id, f"key-{message_id}", body)
         return position
 
     def bury(self, position: str, value: bytes = b"poison") -> None:
         """A dead letter for the record at a position, with its event."""
-        self.tables["dead_letter"].append({"position": position, "source": f"record {position}"})
+        topic, *_ = position.split("/")
+        row = {"topic": topic, "position": position, "source": f"record {position}"}
+        self.tables["dead_letter"].append(row)
         payload = {"value_sha256": sha256(value).hexdigest()}
-        self.publish(f"event-{position}", DEAD_LETTERS, position, payload)
+        self.publish(f"event-{position}", DEAD_LETTER_TOPIC, position, payload)
 
     def find(self, table: str, **wanted: Any) -> Row:
         """The one row with these values."""
@@ -167,15 +192,22 @@ class World:
 
     def judged(self, spark: SparkSession) -> DataFrame:
         """What reconciliation makes of it."""
-        frames = {
-            name: spark.createDataFrame(rows, SCHEMAS[name]) for name, rows in self.tables.items()
+        schemas = {**SCHEMAS, **self.part_schemas}
+        given = {
+            name: spark.createDataFrame(rows, schemas[name]) for name, rows in self.tables.items()
         }
-        there = {at: range(end) for at, end in self.ends.items()}
-        handled = {SETTLED: self.ends[ORDERS, SETTLED]}
-        held = frames | {
-            "landed": sources.landed_records(frames["landed"], there),
-            "ledger": sources.query(sources.ACKNOWLEDGED, {"ledger": frames["ledger"]}),
-            "expected": sources.offsets_between(spark, there),
+        further = [event.topic for event in self.events]
+        settings = Settings(input_topic=self.input_topic, also_land=further)
+        topics = topics_to_land(settings, [self.part])
+        current = {position: range(end) for position, end in self.ends.items()}
+        ledger = {"ledger": given["ledger"]}
+        held = given | {
+            "landed": frames.identify_landed(given["landed"], current, topics),
+            "ledger": frames.query(frames.STATEMENTS["ledger"], ledger),
+            "expected_offset": frames.expected_offsets(spark, current),
         }
-        late = sources.query(sources.LATE, held, committed=json.dumps(handled))
-        return sources.query(JUDGED, {"hops": all_hops(held), "late": late})
+        committed = {SETTLED: self.ends[self.input_topic, SETTLED]}
+        late = frames.late_sources(held, self.input_topic, committed)
+        hops = [*make_hops(self.input_topic, self.events), *self.part.hops]
+        rows = union_hops(held | frames.derive_frames(held, [self.part]), hops)
+        return outcome.judge(rows, late)

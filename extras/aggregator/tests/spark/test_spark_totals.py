@@ -1,14 +1,24 @@
-"""The totals that Spark sums: the same rule as the service's, and every way in which a total can be wrong is found."""
+"""The totals that Spark sums: the service's rule, and every way in which a total can be wrong."""
 
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from extras.aggregator.spark_totals import DERIVED, HOP
+from contract.names import INPUT_TOPIC
+from extras.aggregator.spark_totals import HOP, part
 from extras.aggregator.tests.batches import COMPLETE, Log, expected, item
-from spark.outcome import FIRST
-from spark.sources import landed_records, query
+from spark.frames import identify_landed, query
+from spark.outcome import first_findings
+from spark.settings import Settings
+from spark.topics import topics_to_land
 from tests.spark.world import SCHEMAS, SETTLED, World
+
+BATCH_SCHEMA = "kind string, place string, offset bigint, event_id string, compared string"
+
+
+def new_world() -> World:
+    """A world that knows of groups."""
+    return World(part=part(), part_schemas={"batch": BATCH_SCHEMA})
 
 
 def send(world: World, key: str, value: bytes, message_id: str = "") -> str:
@@ -26,15 +36,15 @@ def send_batch(world: World, key: str, count: int) -> str:
 
 def note(world: World, kind: str, place: str, **columns: Any) -> None:
     """What Postgres knows."""
-    empty = {"offset": None, "event_id": None, "facts": None}
+    empty = {"offset": None, "event_id": None, "compared": None}
     world.tables["batch"].append({"kind": kind, "place": place, **empty, **columns})
 
 
 def total(
-    world: World, place: str, facts: str, event_id: str = "", kind: str = "batch-totalled"
+    world: World, place: str, compared: str, event_id: str = "", kind: str = "batch-totalled"
 ) -> None:
     """A total that was published."""
-    note(world, kind, place, event_id=event_id or f"event {place}", facts=facts)
+    note(world, kind, place, event_id=event_id or f"event {place}", compared=compared)
 
 
 def right(world: World) -> None:
@@ -42,7 +52,7 @@ def right(world: World) -> None:
     first = send(world, "a", item(1, "0.1"), "one")
     other = send(world, "b", item(2, "5"))
     send(world, "a", item(1, "0.1"), "one")
-    note(world, "buried", send(world, "a", b"{"))
+    note(world, "dead letter", send(world, "a", b"{"))
     send(world, "a", item(1, "0.2"))
     send(world, "a", COMPLETE, "end")
     send(world, "a", COMPLETE, "end")
@@ -55,7 +65,7 @@ def right(world: World) -> None:
 
 
 def not_yet(world: World) -> None:
-    """A group that is open, one that waits for its replay, and one whose completion is not summed yet."""
+    """A group that is open, one that waits for a replay, and one that is not summed to its end."""
     send(world, "open", item())
     note(world, "open", send_batch(world, "missed", 2))
     unsummed = send_batch(world, "unsummed", 2)
@@ -74,28 +84,30 @@ WRONG: dict[str, tuple[list[str], str]] = {
 
 
 def test_every_wrong_total_is_found_and_no_other(spark: SparkSession) -> None:
-    """Missing, different, doubled, told as unrecoverable, or of a part: by the place where the group begins."""
-    world, wanted = World(), set[tuple[str, str]]()
+    """Missing, different, doubled, unrecoverable, partial: by the place where the group begins."""
+    world = new_world()
+    wanted = set[tuple[str, str]]()
     right(world)
-    for key, (facts, outcome) in WRONG.items():
+    for key, (totals, outcome) in WRONG.items():
         place = send_batch(world, key, 3)
         wanted.add((outcome, place))
-        for n, said in enumerate(facts):
+        for n, said in enumerate(totals):
             kind = "batch-unrecoverable" if key == "gone" else "batch-totalled"
             total(world, place, said, f"event {place} {n}", kind)
     whole = send_batch(world, "part", 3)
     part = f"batch.events/{SETTLED}/{int(whole.rpartition('/')[2]) + 1}"
     total(world, part, "part 2 2 0.20")
     not_yet(world)
-    world.record("order.events", "never", None, {})
-    rows = query(FIRST, {"judged": world.judged(spark)}).collect()
+    world.record(INPUT_TOPIC, "never", None, {})
+    rows = first_findings(world.judged(spark))
     found = {(row["outcome"], row["id"]) for row in rows if row["hop"] == HOP}
     assert found == wanted | {("missing", whole), ("extra", part)}
 
 
 def test_the_sums_are_those_of_the_simplest_way(spark: SparkSession) -> None:
     """The same log, summed by Spark and message by message."""
-    log, world = Log("batch.events", first=0), World()
+    log = Log("batch.events", first=0)
+    world = new_world()
     for n in range(60):
         log.send(
             f"b{n * 7 % 5}",
@@ -110,12 +122,12 @@ def test_the_sums_are_those_of_the_simplest_way(spark: SparkSession) -> None:
             record.header_values("message_id")[0].decode(),
         )
     note(world, "position", f"batch.events/{SETTLED}", offset=len(log.records))
-    frames = {
-        name: spark.createDataFrame(world.tables[name], SCHEMAS[name])
-        for name in ("landed", "batch")
-    }
-    landed = landed_records(frames["landed"], {at: range(end) for at, end in world.ends.items()})
-    found = query(DERIVED["batch_sum"], {"landed": landed, "batch": frames["batch"]}).collect()
+    topics = topics_to_land(Settings(), [part()])
+    current = {position: range(end) for position, end in world.ends.items()}
+    landed = spark.createDataFrame(world.tables["landed"], SCHEMAS["landed"])
+    batch = spark.createDataFrame(world.tables["batch"], BATCH_SCHEMA)
+    frames = {"landed": identify_landed(landed, current, topics), "batch": batch}
+    found = query(part().frames["batch_sum"], frames).collect()
     wanted = {
         (
             "batch.events/0/{offset}".format(**t["begin"]),
@@ -123,5 +135,5 @@ def test_the_sums_are_those_of_the_simplest_way(spark: SparkSession) -> None:
         )
         for t in expected(log.records)
     }
-    assert {(row["place"], row["facts"]) for row in found} == wanted
+    assert {(row["place"], row["compared"]) for row in found} == wanted
     assert len(wanted) > 3

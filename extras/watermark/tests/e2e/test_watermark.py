@@ -21,7 +21,8 @@ from service.dedup import load_store
 from service.handler import Steps, handle
 from service.record import Headers, Record, read
 from service.write import write
-from spark.land import SCHEMA, read_landed, start
+from spark.landed_tables import SCHEMA, read_landed
+from spark.landing_query import start_landing
 from spark.settings import Settings as SparkSettings
 from tests.builders import value
 from tests.client import Sent, fresh, query, send, until, until_handled, until_published
@@ -159,15 +160,10 @@ def test_spark_lets_each_number_pass_once(
 ) -> None:
     """The same numbers from the landed table: 3,500 passed, 1,358 dropped, each key in its sequence."""
     bootstrap = spoiled.env()["KAFKA_BOOTSTRAP_SERVERS"]
-    settings = SparkSettings(
-        kafka_bootstrap_servers=bootstrap, delta_root=str(tmp_path), topics=[sent.topic]
-    )
-    start(spark, settings, once=True).awaitTermination()
-    rows = (
-        watermarked(read_landed(spark, settings), sent.topic)
-        .orderBy("partition", "offset")
-        .collect()
-    )
+    settings = SparkSettings(kafka_bootstrap_servers=bootstrap, delta_root=str(tmp_path))
+    start_landing(spark, settings, [sent.topic], once=True).awaitTermination()
+    landed = read_landed(spark, settings.delta_root, [sent.topic])
+    rows = watermarked(landed, sent.topic).orderBy("partition", "offset").collect()
     assert Counter(row.passed for row in rows) == {True: 3500, False: 1358}
     assert by_key([(row.key.decode(), row.sequence) for row in rows if row.passed]) == EXPECTED
 

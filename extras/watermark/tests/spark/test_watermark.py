@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from extras.watermark.spark_marks import watermarked
-from spark.land import SCHEMA
+from spark.landed_tables import SCHEMA
 
 TOPIC = "order.events"
 Header = tuple[str, bytes | None]
@@ -15,7 +15,7 @@ Header = tuple[str, bytes | None]
 def landed(
     spark: SparkSession, *records: tuple[int, list[Header] | None], dead: tuple[str, ...] = ()
 ) -> DataFrame:
-    """Landed records, each with its partition and headers, and the events of dead letters at these positions."""
+    """Landed records with their partitions and headers, and events of dead letters at positions."""
     at = datetime(2026, 11, 21, tzinfo=UTC)
     rows = [
         (TOPIC, partition, n, at, b"key", b"{}", headers)
@@ -39,7 +39,7 @@ def passed(frame: DataFrame) -> list[bool | None]:
 
 @pytest.mark.parametrize("number", range(1, 8))
 def test_only_a_greater_number_passes(spark: SparkSession, number: int) -> None:
-    """Whatever is not above the mark is dropped, and what is above passes: 1 to 7 over 1, and at 7."""
+    """What is not above the mark is dropped, what is above it passes: 1 to 7 over 1, and at 7."""
     over_one = landed(spark, (0, numbered(1)), (0, numbered(number)))
     at_seven = landed(spark, (0, numbered(7)), (0, numbered(number)))
     assert passed(over_one) == [True, number > 1]
@@ -71,7 +71,7 @@ def test_each_partition_has_a_mark_of_its_own(spark: SparkSession) -> None:
 def test_a_record_without_a_number_neither_passes_nor_raises_the_mark(
     spark: SparkSession, headers: list[Header] | None
 ) -> None:
-    """What the service buries for its number is neither passed nor dropped here, and hides nothing that follows."""
+    """A dead letter for its number is neither passed nor dropped, and hides nothing after it."""
     assert passed(landed(spark, (0, numbered(1)), (0, headers), (0, numbered(2)))) == [
         True,
         None,
@@ -80,7 +80,7 @@ def test_a_record_without_a_number_neither_passes_nor_raises_the_mark(
 
 
 def test_a_dead_letter_does_not_raise_the_mark(spark: SparkSession) -> None:
-    """A record with a good number and a bad order was never counted by the service, so it is not counted here."""
+    """The service never counted a good number with a bad order, so it is not counted here."""
     records = [(0, numbered(1)), (0, numbered(900)), (0, numbered(2))]
     assert passed(landed(spark, *records, dead=(f"{TOPIC}/0/1",) * 2)) == [True, None, True]
     assert passed(landed(spark, *records)) == [True, True, False]

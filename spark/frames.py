@@ -1,0 +1,96 @@
+"""The frames of the comparison: landed records, the ledger, what is late, and joins of these."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from contract.events import ACCEPTED, REASONS
+from spark.parts import Part
+from spark.positions import Position
+from spark.statements import read_statements
+from spark.topics import Topics
+
+LEDGER_SCHEMA = """
+    topic string,
+    partition int,
+    offset bigint,
+    value_sha256 string,
+    message_id string,
+    expected string
+"""
+RANGES_SCHEMA = "topic string, partition int, start bigint, stop bigint"
+STATEMENTS = read_statements(Path(__file__).with_name("frames.sql"))
+DERIVED = ("acknowledged", "actual_outcome", "redelivery", "rejection")
+
+Frames = dict[str, DataFrame]
+
+
+def query(sql: str, frames: Mapping[str, DataFrame], **values: Any) -> DataFrame:
+    """Return the result of Spark SQL over frames and values, both named in braces.
+
+    Each frame is passed as a new one: Spark drops its view afterwards, and what it has persisted.
+    """
+    views: dict[str, Any] = {name: frame.where("true") for name, frame in frames.items()}
+    session = next(iter(frames.values())).sparkSession
+    return session.sql(sql, **views, **values)
+
+
+def read_ledger(spark: SparkSession, file: str | None) -> DataFrame:
+    """Return what a producer saw acknowledged; nothing, if there is no ledger."""
+    if file is None:
+        lines = spark.createDataFrame([], LEDGER_SCHEMA)
+    else:
+        lines = spark.read.json(file, LEDGER_SCHEMA, mode="FAILFAST")
+    return query(STATEMENTS["ledger"], {"ledger": lines})
+
+
+def identify_landed(
+    landed: DataFrame, current: Mapping[Position, range], topics: Topics
+) -> DataFrame:
+    """Return the landed records below the end offsets, with the ids by which hops know them."""
+    return query(
+        STATEMENTS["landed"],
+        {"landed": landed},
+        ends=json.dumps(end_offsets(current)),
+        input_topic=topics.input,
+        event_topics=",".join(topics.events),
+    )
+
+
+def end_offsets(current: Mapping[Position, range]) -> dict[str, int]:
+    """Return the end offset of each topic/partition."""
+    return {f"{topic}/{partition}": offsets.stop for (topic, partition), offsets in current.items()}
+
+
+def expected_offsets(spark: SparkSession, ranges: Mapping[Position, range]) -> DataFrame:
+    """Return the position of every offset that must have landed."""
+    rows = [
+        (topic, partition, offsets.start, offsets.stop)
+        for (topic, partition), offsets in ranges.items()
+        if offsets
+    ]
+    return query(
+        STATEMENTS["expected_offset"], {"ranges": spark.createDataFrame(rows, RANGES_SCHEMA)}
+    )
+
+
+def late_sources(
+    frames: Mapping[str, DataFrame], input_topic: str, committed: Mapping[int, int]
+) -> DataFrame:
+    """Return the records from the committed offsets on, and the messages known only from there."""
+    return query(
+        STATEMENTS["late"], frames, input_topic=input_topic, committed=json.dumps(committed)
+    )
+
+
+def derive_frames(frames: Mapping[str, DataFrame], parts: Sequence[Part]) -> Frames:
+    """Return the frames that follow from others: the core's, and those of the extras."""
+    values = {"accepted": ACCEPTED, "reasons": ",".join(REASONS)}
+    derived = {name: query(STATEMENTS[name], frames, **values) for name in DERIVED}
+    for part in parts:
+        for name, sql in part.frames.items():
+            derived[name] = query(sql, frames)
+    return derived

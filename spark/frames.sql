@@ -1,0 +1,131 @@
+-- Frames of the comparison in Spark SQL. {names} in braces are other frames, or values that Python passes.
+
+-- What the producer saw acknowledged, and what it expects to become of it.
+-- name: ledger
+select
+    concat_ws('/', topic, partition, offset) as position,
+    value_sha256 as sha256,
+    message_id,
+    expected,
+    string(null) as source
+from {ledger}
+
+-- Landed records below the end offsets; later ones belong to the next run. A header that is there twice says
+-- nothing. A dead letter's event comes from the record that is its key, every other event from a message.
+-- name: landed
+with record as (
+    select
+        *,
+        concat_ws('/', topic, partition, offset) as position,
+        topic = {input_topic} as is_input,
+        find_in_set(topic, {event_topics}) > 0 as is_event,
+        filter(headers, header -> header.key = 'id') as event_ids,
+        filter(headers, header -> header.key = 'message_id') as message_ids
+    from {landed}
+    where offset < from_json({ends}, 'map<string, bigint>')[concat_ws('/', topic, partition)]
+),
+identified as (
+    select
+        *,
+        if(size(event_ids) = 1, string(get(event_ids, 0).value), null) as given_event_id,
+        case
+            when is_event then get_json_object(string(value), '$.message_id')
+            when size(message_ids) = 1 then string(get(message_ids, 0).value)
+        end as message_id
+    from record
+)
+select
+    topic,
+    partition,
+    offset,
+    position,
+    string(key) as key,
+    sha2(value, 256) as sha256,
+    monotonically_increasing_id() as row,
+    is_input,
+    is_event,
+    message_id,
+    coalesce(given_event_id, position) as event_id,
+    case
+        when not is_event then concat('record ', position)
+        when message_id is not null then concat('message ', message_id)
+        else concat('record ', string(key))
+    end as source,
+    if(is_input or is_event, null, string(value)) as value
+from identified
+
+-- The position of every offset that must have landed. The inner sequence bounds each array, however long a
+-- partition is.
+-- name: expected_offset
+select
+    concat_ws('/', topic, partition, offset) as position,
+    string(null) as source
+from {ranges}
+lateral view explode(sequence(start, stop - 1, 10000)) as chunk
+lateral view explode(sequence(chunk, least(chunk + 10000, stop) - 1)) as offset
+
+-- Records at or above the committed offsets, and messages that are known only from there.
+-- name: late
+with known as (
+    select
+        explode(array(concat('record ', position), concat('message ', message_id))) as source,
+        partition,
+        offset,
+        false as is_tracked
+    from {landed}
+    where is_input
+    union all
+    select source, partition, offset, true as is_tracked
+    from {tracking}
+    where topic = {input_topic}
+),
+placed as (
+    select
+        *,
+        offset >= coalesce(from_json({committed}, 'map<string, bigint>')[string(partition)], 0) as is_above
+    from known
+)
+select source, true as late
+from placed
+where source is not null and (is_tracked or is_above)
+group by source
+having bool_and(is_above)
+
+-- name: acknowledged
+select landed.*
+from {landed} as landed
+left semi join {ledger} using (position)
+
+-- Another record of a dead letter's message may have had another outcome.
+-- name: actual_outcome
+select
+    position,
+    concat('record ', position) as source,
+    coalesce(dead_letter, outcome) as became,
+    if(became <> expected, concat('expected ', expected, ', became ', became), null) as problem
+from {ledger}
+left join (select position, 'dead_letter' as dead_letter from {dead_letter}) using (position)
+left join (select message_id, outcome from {outbox} where outcome is not null) using (message_id)
+
+-- A record with a message and a value that were tracked from an earlier record.
+-- name: redelivery
+select landed.*
+from {landed} as landed
+join {tracking} as first using (message_id, sha256)
+where is_input and landed.position <> first.position
+
+-- A rejection may have no winner; one that names a winner must name the right one.
+-- name: rejection
+select
+    rejection.*,
+    case
+        when coalesce(find_in_set(reason, {reasons}), 0) = 0
+            then concat('rejected for a reason that the contract does not have: ', coalesce(reason, 'none'))
+        when fulfilled_by is null then null
+        when winner is null then 'rejected, but nobody fulfilled the order'
+        when winner <> fulfilled_by
+            then concat('rejected for ', fulfilled_by, ', fulfilled by ', winner)
+    end as problem
+from {outbox} as rejection
+left join (select order_id, message_id as winner from {fulfillment}) using (order_id)
+where outcome <> {accepted}

@@ -1,0 +1,68 @@
+"""The Delta tables that topics land in: one for each topic, a row for each record, as it came."""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark.positions import Position
+from spark.session import exit_with_error
+
+COLUMNS = {
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "key": "binary",
+    "value": "binary",
+    "headers": "array<struct<key:string,value:binary>>",
+}
+SCHEMA = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
+
+
+def table_path(delta_root: str, topic: str) -> str:
+    """Return where a topic lands."""
+    return f"{delta_root}/landed/{topic}"
+
+
+def make_tables(spark: SparkSession, delta_root: str, topics: Iterable[str]) -> None:
+    """Make the tables that are missing, so that a topic without records can be read too."""
+    empty = spark.createDataFrame([], SCHEMA)
+
+    def make_table(topic: str) -> None:
+        path = table_path(delta_root, topic)
+        empty.write.format("delta").mode("ignore").save(path)
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(make_table, topics))
+
+
+def read_landed(spark: SparkSession, delta_root: str, topics: Iterable[str]) -> DataFrame:
+    """Return all landed tables as one frame; end the job if one of them has other columns."""
+    tables = []
+    for topic in topics:
+        path = table_path(delta_root, topic)
+        table = spark.read.format("delta").load(path)
+        check_columns(path, table)
+        tables.append(table)
+    return reduce(DataFrame.unionByName, tables)
+
+
+def check_columns(path: str, table: DataFrame) -> None:
+    """End the job if a table is not one that this pipeline has written."""
+    found = dict(table.dtypes)
+    if found != COLUMNS:
+        columns = ", ".join(f"{name} {type_}" for name, type_ in found.items())
+        exit_with_error(
+            f"{path} is not a table that this version landed: its columns are {columns};"
+            " name another DELTA_ROOT"
+        )
+
+
+def landed_positions(landed: DataFrame) -> dict[Position, range]:
+    """Return the offsets of each partition, from the first that has landed to the last."""
+    first, last = F.min("offset"), F.max("offset")
+    rows = landed.groupBy("topic", "partition").agg(first, last).collect()
+    return {(topic, partition): range(low, high + 1) for topic, partition, low, high in rows}

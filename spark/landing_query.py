@@ -1,0 +1,102 @@
+"""The streaming query that lands every topic, and the lock that keeps a second one away."""
+
+import fcntl
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark.landed_tables import landed_positions, make_tables, read_landed, table_path
+from spark.positions import partitions_of, starting_offsets
+from spark.session import locate, log_progress
+from spark.settings import Settings
+
+Append = Callable[[DataFrame, str, str, int], None]  # rows, table's path, query id, batch id
+
+
+def append_once(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
+    """Append to a Delta table, unless this query has appended this batch before."""
+    topic = path.rsplit("/", 1)[-1]
+    transaction = {"txnAppId": f"{query_id}.{topic}", "txnVersion": str(batch_id)}
+    rows.write.format("delta").mode("append").options(**transaction).save(path)
+
+
+def start_landing(
+    spark: SparkSession,
+    settings: Settings,
+    topics: Sequence[str],
+    *,
+    once: bool,
+    append: Append = append_once,
+) -> StreamingQuery:
+    """Start the query where its checkpoint ends, or after the tables' last rows if that is lost."""
+    query_id: Future[str] = Future()
+
+    def land(batch: DataFrame, batch_id: int) -> None:
+        """Append each topic's rows to its table; Kafka is read once for all of them."""
+        batch.persist()
+        counts = sorted(batch.groupBy("topic").count().collect())
+        for topic, _ in counts:
+            rows = batch.where(F.col("topic") == topic)
+            path = table_path(settings.delta_root, topic)
+            append(rows, path, query_id.result(), batch_id)
+        batch.unpersist()
+        landed = ", ".join(f"{topic} {count:,}" for topic, count in counts)
+        log_progress(f"batch {batch_id}: {landed or 'nothing'}")
+
+    records = read_topics(spark, settings, topics).drop("timestampType")
+    writer = records.writeStream.foreachBatch(land)
+    if once:
+        writer = writer.trigger(availableNow=True)
+    else:
+        writer = writer.trigger(processingTime=f"{settings.land_trigger_seconds} seconds")
+    query = writer.start(checkpointLocation=f"{settings.delta_root}/checkpoint")
+    query_id.set_result(query.id)
+    return query
+
+
+def read_topics(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> DataFrame:
+    """Return the stream of all records; it fails if some were deleted before they landed."""
+    options: dict[str, Any] = {
+        "kafka.bootstrap.servers": settings.kafka_bootstrap_servers,
+        "kafka.isolation.level": "read_committed",
+        "subscribe": ",".join(topics),
+        "startingOffsets": first_offsets(spark, settings, topics),  # used without a checkpoint only
+        "maxOffsetsPerTrigger": settings.land_max_offsets,
+        "includeHeaders": True,
+        "failOnDataLoss": True,
+    }
+    return spark.readStream.format("kafka").options(**options).load()
+
+
+def first_offsets(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> str:
+    """Make the missing tables, and return where each partition begins if there is no checkpoint."""
+    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    partitions = partitions_of(admin, topics)
+    make_tables(spark, settings.delta_root, topics)
+    files, checkpoint = locate(spark, f"{settings.delta_root}/checkpoint/offsets")
+    if files.exists(checkpoint):
+        return starting_offsets(partitions, landed={})
+    landed = read_landed(spark, settings.delta_root, topics)
+    return starting_offsets(partitions, landed_positions(landed))
+
+
+@contextmanager
+def exclusive_lock(delta_root: str) -> Iterator[None]:
+    """Hold the lock of this lake, or raise BlockingIOError.
+
+    Two landings at once would write each record twice.
+    """
+    if "://" in delta_root:  # buckets have no locks: what schedules the job must run it only once
+        yield
+        return
+    Path(delta_root).mkdir(parents=True, exist_ok=True)
+    with Path(delta_root, "land.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield

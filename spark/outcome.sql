@@ -1,0 +1,78 @@
+-- One outcome for each id of each hop, and the counts and findings that people read, in Spark SQL.
+
+-- What went in decides whether an id can be judged; an id that only came out decides by itself. The outcomes are
+-- asked for in this sequence: what cannot be judged yet, what is known to be wrong, how often it is there.
+-- name: judged
+with summary as (
+    select
+        hop,
+        id,
+        count_if(side = 'in') as ins,
+        count_if(side = 'out') as outs,
+        count_if(side = 'redelivered') as redelivered,
+        array_sort(collect_set(effect)) as effects,
+        size(collect_set(fingerprint)) > 1 as differs,
+        max(problem) as problem,
+        coalesce(
+            bool_or(late is not null) filter (where side = 'in'),
+            bool_or(late is not null)
+        ) as is_late
+    from {hops}
+    left join {late} using (source)
+    group by hop, id
+    having ins + outs + redelivered > 0
+)
+select
+    *,
+    case
+        when is_late then 'late'
+        when problem is not null then 'different'
+        when ins = 0 then 'extra'
+        when size(effects) = 0 and redelivered = 0 then 'missing'
+        when size(effects) > 1 then 'duplicate'
+        when differs then 'different'
+        else 'matched'
+    end as outcome,
+    case outcome
+        when 'different' then coalesce(problem, 'not the same on both sides')
+        when 'missing' then 'went in, did not come out'
+        when 'extra' then 'came out, nothing went in'
+        when 'duplicate'
+            then concat(size(effects), ' effects: ', array_join(slice(effects, 1, 3), ', '))
+    end as detail
+from summary
+
+-- One row for each hop; late ids are counted as late and nowhere else.
+-- name: counts
+select
+    hop,
+    count_if(not is_late and ins > 0) as in,
+    sum(if(is_late, 0, size(effects))) as out,
+    sum(
+        case
+            when is_late then 0
+            when size(effects) = 0 then redelivered
+            else outs - size(effects)
+        end
+    ) as duplicates_removed,
+    count_if(not is_late and arrays_overlap(effects, split({rejected}, ','))) as rejected,
+    count_if(not is_late and array_contains(effects, 'dead letter')) as dead_letters,
+    count_if(outcome = 'matched') as matched,
+    count_if(outcome = 'missing') as missing,
+    count_if(outcome = 'duplicate') as duplicate,
+    count_if(outcome = 'extra') as extra,
+    count_if(outcome = 'different') as different,
+    count_if(is_late) as late
+from {judged}
+group by hop
+
+-- The first ids of each defect in each hop; the table of outcomes has them all.
+-- name: first_findings
+with numbered as (
+    select *, row_number() over (partition by hop, outcome order by id) as number
+    from {judged}
+    where outcome not in ('matched', 'late')
+)
+select hop, id, outcome, detail
+from numbered
+where number <= 20

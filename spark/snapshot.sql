@@ -1,0 +1,76 @@
+-- What the databases hold, in PostgreSQL: one statement for each frame of the comparison.
+-- `source` is the message or the record behind a row; it decides whether the row is late.
+-- `compared` and `audited` hold the values that the two sides of a hop must agree on.
+
+-- name: tracking
+select
+    subscriber,
+    message_id,
+    'message ' || message_id as source,
+    topic,
+    partition,
+    "offset",
+    concat_ws('/', topic, partition, "offset") as position,
+    encode(value_sha256, 'hex') as sha256,
+    audited_at is not null or audit_error is not null as marked,
+    audit_error
+from tracking
+
+-- name: fulfillment
+select
+    message_id,
+    'message ' || message_id as source,
+    order_id,
+    jsonb_build_array({compared_columns})::text as compared
+from fulfillment
+
+-- name: dead_letter
+select
+    topic,
+    concat_ws('/', topic, partition, "offset") as position,
+    concat_ws('/', 'record ' || topic, partition, "offset") as source
+from dead_letter
+
+-- name: audit_entry
+select
+    audit_entry_id::text,
+    idempotency_key,
+    message_id,
+    'message ' || message_id as source,
+    jsonb_build_array({audited_columns})::text as audited,
+    jsonb_build_array(idempotency_key, message_id, order_id, outcome, encode(body_sha256, 'hex'))::text as compared
+from audit_entry
+
+-- The same for both outboxes. An event's outcome follows from its type, its topic from its aggregate type.
+-- name: outbox
+select
+    event_id::text,
+    event_type,
+    aggregate_type || '.events' as topic,
+    aggregate_id as key,
+    encode(sha256(convert_to(payload::text, 'UTF8')), 'hex') as sha256,
+    coalesce('message ' || (body->>'message_id'), 'record ' || aggregate_id) as source,
+    body->>'message_id' as message_id,
+    body->>'order_id' as order_id,
+    body->>'reason' as reason,
+    body->>'fulfilled_by' as fulfilled_by,
+    body->>'value_sha256' as value_sha256,
+    body->>'audit_entry_id' as audit_entry_id,
+    deciding.outcome,
+    jsonb_build_array({audited_fields})::text as audited,
+    case aggregate_type
+        when 'audit' then jsonb_build_array(
+            body->>'idempotency_key',
+            body->>'message_id',
+            body->>'order_id',
+            body->>'outcome',
+            body->>'body_sha256'
+        )
+        else jsonb_build_array({compared_fields})
+    end::text as compared
+from (
+    select event_id, event_type, aggregate_type, aggregate_id, payload, payload::jsonb as body
+    from outbox
+    offset 0 -- keeps the planner from parsing each payload once for every field
+) as event
+left join (values {outcomes}) as deciding (event_type, outcome) using (event_type)

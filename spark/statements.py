@@ -1,0 +1,14 @@
+"""Reads .sql files that hold several statements, each under a line with its name."""
+
+from pathlib import Path
+
+HEADING = "-- name: "
+
+
+def read_statements(file: Path) -> dict[str, str]:
+    """Return the statements of a file by their names; what precedes the first name is a comment."""
+    statements = {}
+    for block in file.read_text().split(HEADING)[1:]:
+        name, _, sql = block.partition("\n")
+        statements[name.strip()] = sql.strip()
+    return statements

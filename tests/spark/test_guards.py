@@ -1,0 +1,76 @@
+"""What a job refuses with one sentence and exit code 2, before it compares anything."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.events import EVENTS
+from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC
+from spark.landed_tables import COLUMNS, make_tables, read_landed, table_path
+from spark.parts import Part, load_parts
+from spark.reconcile import check_dedup_store, check_every_topic_is_landed
+from spark.settings import Settings
+from spark.topics import topics_to_land
+
+# The columns of the tables that version 0.1 landed: they must stay readable.
+FIRST_COLUMNS = """topic string, partition int, offset bigint, timestamp timestamp, key binary,
+    value binary, headers array<struct<key: string, value: binary>>"""
+
+
+def test_the_topics_to_land_follow_from_the_contract() -> None:
+    """The input topic, the topics of events, and those of the extras, each once."""
+    part = Part(input_topics=("batch.events",), event_topics=("batch-total.events",))
+    events = {event.topic for event in EVENTS}
+    topics = topics_to_land(Settings(input_topic="purchase.events"), [part])
+    assert topics.input == "purchase.events"
+    assert {*topics.events} == {*events, DEAD_LETTER_TOPIC, AUDIT_TOPIC, "batch-total.events"}
+    assert sorted(topics.all()) == sorted({"purchase.events", "batch.events", *topics.events})
+
+
+def test_every_extra_names_its_part() -> None:
+    """Each manifest with a Spark part leads to a Part."""
+    assert all(isinstance(part, Part) for part in load_parts())
+
+
+def test_another_dedup_store_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without tracking rows every message would be missing: one sentence that names the setting."""
+    check_dedup_store(Settings(dedup_store="tracking"))
+    with pytest.raises(SystemExit) as ended:
+        check_dedup_store(Settings(dedup_store="dynamodb"))
+    assert ended.value.code == 2
+    [sentence] = capsys.readouterr().err.splitlines()
+    assert sentence.startswith("DEDUP_STORE=dynamodb: reconciliation compares the tracking table")
+
+
+def test_a_topic_that_is_not_landed_is_named(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Outbox rows for a topic that no table has end the job, and ALSO_LAND is the way out."""
+    rows = [(topic,) for topic in ("receipt.events", EVENTS[0].topic, "receipt.events")]
+    outbox = spark.createDataFrame(rows, "topic string")
+    with pytest.raises(SystemExit) as ended:
+        check_every_topic_is_landed(outbox, topics_to_land(Settings(), []))
+    assert ended.value.code == 2
+    [sentence] = capsys.readouterr().err.splitlines()
+    assert sentence.startswith("topic receipt.events is not landed")
+    settings = Settings(also_land=["receipt.events"])
+    check_every_topic_is_landed(outbox, topics_to_land(settings, []))
+
+
+def test_a_table_with_other_columns_is_refused(
+    spark: SparkSession, tmp_path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table that somebody else wrote is named with its columns; one of version 0.1 is read."""
+    root = str(tmp_path)
+    first = spark.createDataFrame([], FIRST_COLUMNS)
+    first.write.format("delta").save(table_path(root, INPUT_TOPIC))
+    make_tables(spark, root, [INPUT_TOPIC, AUDIT_TOPIC])
+    assert dict(read_landed(spark, root, [INPUT_TOPIC, AUDIT_TOPIC]).dtypes) == COLUMNS
+
+    other = spark.createDataFrame([], "id bigint, body string")
+    other.write.format("delta").save(table_path(root, "other.events"))
+    with pytest.raises(SystemExit) as ended:
+        read_landed(spark, root, [INPUT_TOPIC, "other.events"])
+    assert ended.value.code == 2
+    [sentence] = capsys.readouterr().err.splitlines()
+    assert "other.events is not a table that this version landed" in sentence
+    assert "id bigint, body string" in sentence

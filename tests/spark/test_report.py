@@ -1,0 +1,84 @@
+"""The report: no hop is left out of the page, and the table fits a terminal."""
+
+from contract.names import DEAD_LETTER_TOPIC, INPUT_TOPIC
+from spark.hops import OUTBOX_TO, make_hops
+from spark.outcome import DEFECTS
+from spark.picture import draw
+from spark.report import COUNTS, Row, render_page, render_text, verdict_of
+
+OUTBOX_TOPICS = ["fulfillment.events", "rejection.events", DEAD_LETTER_TOPIC]
+
+
+def counts_of(name: str, **counts: int) -> Row:
+    """The counts of a hop, 0 unless said otherwise."""
+    return {"hop": name, **dict.fromkeys([*COUNTS, "matched"], 0), **counts}
+
+
+def result_of(*hops: Row) -> Row:
+    """What a run returns, with these counts."""
+    finding = {"hop": "a hop", "id": "m-1", "outcome": "missing", "detail": "did not come out"}
+    positions = {
+        "committed": {0: 1_234_567},
+        "log": {"slot": "0/1"},
+        "ends": {"topic/0": 7_654_321},
+    }
+    return {
+        "run_id": "20261122T100000.000000Z",
+        "positions": positions,
+        "hops": list(hops),
+        "findings": [finding],
+        "report": "delta/reconcile/report/20261122T100000.000000Z.html",
+        **verdict_of(list(hops)),
+    }
+
+
+def test_the_picture_shows_every_hop_of_the_core() -> None:
+    """A hop that is added or renamed must be drawn: the picture has the names of the path."""
+    *named, to_topics = [hop.name for hop in make_hops(INPUT_TOPIC)]
+    assert to_topics == f"{OUTBOX_TO}topic"
+    wanted = {*named, *(f"{OUTBOX_TO}{topic}" for topic in [*OUTBOX_TOPICS, "audit.events"])}
+    assert draw(INPUT_TOPIC, OUTBOX_TOPICS).hops() == wanted
+
+
+def test_the_page_lists_the_hops_that_its_picture_does_not_show() -> None:
+    """The hop of an extra or of a further event is listed under the picture, with its defects."""
+    drawn = counts_of("tracking → outbox", matched=3)
+    not_drawn = counts_of("batch.events → total", matched=5, missing=1200)
+    page = render_page(result_of(drawn, not_drawn), INPUT_TOPIC, OUTBOX_TOPICS)
+    [listed] = [line for line in page.splitlines() if "<li" in line]
+    assert "batch.events → total" in listed
+    assert "1,200 missing" in listed
+
+
+def test_the_page_draws_a_further_topic() -> None:
+    """Each topic of the outbox has a box and a line, however many there are."""
+    topics = [*OUTBOX_TOPICS, *(f"further-{number}.events" for number in range(4))]
+    picture = draw("purchase.events", topics)
+    assert {f"{OUTBOX_TO}{topic}" for topic in topics} <= picture.hops()
+    assert all(box.y + 48 <= picture.height for box in picture.boxes)
+    assert len({(box.x, box.y) for box in picture.boxes}) == len(picture.boxes)
+    hop = counts_of("purchase.events → tracking or dead letter", **{"in": 31_110})
+    page = render_page(result_of(hop), "purchase.events", topics)
+    assert "31,110 records of <code>purchase.events</code> judged" in page
+    assert "order.events" not in page
+
+
+def test_numbers_have_separators() -> None:
+    """Counts, offsets and the verdict have separators, on the page and in the terminal."""
+    result = result_of(counts_of("a hop", **{"in": 1_234_567}, missing=4_321))
+    page = render_page(result, INPUT_TOPIC, OUTBOX_TOPICS)
+    assert {"1,234,567", "4,321 missing", "7,654,321"} <= {
+        number for number in ("1,234,567", "4,321 missing", "7,654,321") if number in page
+    }
+    text = render_text(result)
+    assert "1,234,567" in text
+    assert text.endswith("verdict: 4,321 missing")
+
+
+def test_the_table_fits_120_columns() -> None:
+    """The table of a run with tens of thousands of records is not wrapped by a terminal."""
+    numbers = {"in": 31_110, "out": 30_510, "duplicates_removed": 600, "dead_letters": 360}
+    hops = [counts_of(hop.name, **numbers) for hop in make_hops(INPUT_TOPIC)]
+    table = render_text(result_of(*hops)).splitlines()[: len(hops) + 2]
+    assert max(map(len, table)) <= 120
+    assert all(defect in table[1] for defect in DEFECTS)
