@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from contract.events import ACCEPTED, REASONS
+from contract.events import ACCEPTED, DEAD_LETTER, REASONS
 from spark.parts import Part
 from spark.positions import Position
 from spark.statements import read_statements
@@ -51,45 +51,51 @@ def identify_landed(
     landed: DataFrame, current: Mapping[Position, range], topics: Topics
 ) -> DataFrame:
     """Return the landed records below the end offsets, with the ids by which hops know them."""
-    return query(
-        STATEMENTS["landed"],
-        {"landed": landed},
-        ends=json.dumps(end_offsets(current)),
-        input_topic=topics.input,
-        event_topics=",".join(topics.events),
-    )
+    ends = end_offsets(current)
+    values = {
+        "ends": json.dumps(ends),
+        "input_topic": topics.input,
+        "event_topics": ",".join(topics.events),
+    }
+    return query(STATEMENTS["landed"], {"landed": landed}, **values)
 
 
 def end_offsets(current: Mapping[Position, range]) -> dict[str, int]:
     """Return the end offset of each topic/partition."""
-    return {f"{topic}/{partition}": offsets.stop for (topic, partition), offsets in current.items()}
+    ends = {}
+    for (topic, partition), offsets in current.items():
+        ends[f"{topic}/{partition}"] = offsets.stop
+    return ends
 
 
 def expected_offsets(spark: SparkSession, ranges: Mapping[Position, range]) -> DataFrame:
     """Return the position of every offset that must have landed."""
-    rows = [
-        (topic, partition, offsets.start, offsets.stop)
-        for (topic, partition), offsets in ranges.items()
-        if offsets
-    ]
-    return query(
-        STATEMENTS["expected_offset"], {"ranges": spark.createDataFrame(rows, RANGES_SCHEMA)}
-    )
+    rows = []
+    for (topic, partition), offsets in ranges.items():
+        if offsets:
+            rows.append((topic, partition, offsets.start, offsets.stop))
+    frame = spark.createDataFrame(rows, RANGES_SCHEMA)
+    return query(STATEMENTS["expected_offset"], {"ranges": frame})
 
 
 def late_sources(
     frames: Mapping[str, DataFrame], input_topic: str, committed: Mapping[int, int]
 ) -> DataFrame:
     """Return the records from the committed offsets on, and the messages known only from there."""
-    return query(
-        STATEMENTS["late"], frames, input_topic=input_topic, committed=json.dumps(committed)
-    )
+    values = {"input_topic": input_topic, "committed": json.dumps(committed)}
+    return query(STATEMENTS["late"], frames, **values)
 
 
 def derive_frames(frames: Mapping[str, DataFrame], parts: Sequence[Part]) -> Frames:
     """Return the frames that follow from others: the core's, and those of the extras."""
-    values = {"accepted": ACCEPTED, "reasons": ",".join(REASONS)}
-    derived = {name: query(STATEMENTS[name], frames, **values) for name in DERIVED}
+    values = {
+        "accepted": ACCEPTED,
+        "reasons": ",".join(REASONS),
+        "dead_letter_outcome": DEAD_LETTER,
+    }
+    derived = {}
+    for name in DERIVED:
+        derived[name] = query(STATEMENTS[name], frames, **values)
     for part in parts:
         for name, sql in part.frames.items():
             derived[name] = query(sql, frames)

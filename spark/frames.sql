@@ -1,7 +1,7 @@
 -- Frames of the comparison in Spark SQL. {names} in braces are other frames, or values that Python passes.
 
--- What the producer saw acknowledged, and what it expects to become of it.
 -- name: ledger
+-- What the producer saw acknowledged, and what it expects to become of it.
 select
     concat_ws('/', topic, partition, offset) as position,
     value_sha256 as sha256,
@@ -10,9 +10,9 @@ select
     string(null) as source
 from {ledger}
 
+-- name: landed
 -- Landed records below the end offsets; later ones belong to the next run. A header that is there twice says
 -- nothing. A dead letter's event comes from the record that is its key, every other event from a message.
--- name: landed
 with record as (
     select
         *,
@@ -54,9 +54,9 @@ select
     if(is_input or is_event, null, string(value)) as value
 from identified
 
+-- name: expected_offset
 -- The position of every offset that must have landed. The inner sequence bounds each array, however long a
 -- partition is.
--- name: expected_offset
 select
     concat_ws('/', topic, partition, offset) as position,
     string(null) as source
@@ -64,8 +64,8 @@ from {ranges}
 lateral view explode(sequence(start, stop - 1, 10000)) as chunk
 lateral view explode(sequence(chunk, least(chunk + 10000, stop) - 1)) as offset
 
--- Records at or above the committed offsets, and messages that are known only from there.
 -- name: late
+-- Records at or above the committed offsets, and messages that are known only from there.
 with known as (
     select
         explode(array(concat('record ', position), concat('message ', message_id))) as source,
@@ -96,26 +96,26 @@ select landed.*
 from {landed} as landed
 left semi join {ledger} using (position)
 
--- Another record of a dead letter's message may have had another outcome.
 -- name: actual_outcome
+-- Another record of a dead letter's message may have had another outcome.
 select
     position,
     concat('record ', position) as source,
     coalesce(dead_letter, outcome) as became,
     if(became <> expected, concat('expected ', expected, ', became ', became), null) as problem
 from {ledger}
-left join (select position, 'dead_letter' as dead_letter from {dead_letter}) using (position)
+left join (select position, {dead_letter_outcome} as dead_letter from {dead_letter}) using (position)
 left join (select message_id, outcome from {outbox} where outcome is not null) using (message_id)
 
--- A record with a message and a value that were tracked from an earlier record.
 -- name: redelivery
+-- A record with a message and a value that were tracked from an earlier record.
 select landed.*
 from {landed} as landed
 join {tracking} as first using (message_id, sha256)
 where is_input and landed.position <> first.position
 
--- A rejection may have no winner; one that names a winner must name the right one.
 -- name: rejection
+-- A rejection may have no winner; one that names a winner must name the right one.
 select
     rejection.*,
     case

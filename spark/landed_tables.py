@@ -63,6 +63,9 @@ def check_columns(path: str, table: DataFrame) -> None:
 
 def landed_positions(landed: DataFrame) -> dict[Position, range]:
     """Return the offsets of each partition, from the first that has landed to the last."""
-    first, last = F.min("offset"), F.max("offset")
-    rows = landed.groupBy("topic", "partition").agg(first, last).collect()
-    return {(topic, partition): range(low, high + 1) for topic, partition, low, high in rows}
+    partitions = landed.groupBy("topic", "partition")
+    bounds = partitions.agg(F.min("offset"), F.max("offset"))
+    positions = {}
+    for topic, partition, first, last in bounds.collect():
+        positions[topic, partition] = range(first, last + 1)
+    return positions

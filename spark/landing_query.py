@@ -41,14 +41,16 @@ def start_landing(
     def land(batch: DataFrame, batch_id: int) -> None:
         """Append each topic's rows to its table; Kafka is read once for all of them."""
         batch.persist()
-        counts = sorted(batch.groupBy("topic").count().collect())
-        for topic, _ in counts:
+        landed = []
+        counts = batch.groupBy("topic").count()
+        for topic, count in sorted(counts.collect()):
             rows = batch.where(F.col("topic") == topic)
             path = table_path(settings.delta_root, topic)
             append(rows, path, query_id.result(), batch_id)
+            landed.append(f"{topic} {count:,}")
         batch.unpersist()
-        landed = ", ".join(f"{topic} {count:,}" for topic, count in counts)
-        log_progress(f"batch {batch_id}: {landed or 'nothing'}")
+        summary = ", ".join(landed) or "nothing"
+        log_progress(f"batch {batch_id}: {summary}")
 
     records = read_topics(spark, settings, topics).drop("timestampType")
     writer = records.writeStream.foreachBatch(land)

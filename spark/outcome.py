@@ -22,13 +22,15 @@ def judge(hops: DataFrame, late: DataFrame) -> DataFrame:
 
 def count_outcomes(judged: DataFrame) -> list[Row]:
     """Return the counts of each hop."""
-    outcomes = [event.outcome for event in EVENTS if event.outcome is not None]
-    rejected = ",".join(outcome for outcome in outcomes if outcome != ACCEPTED)
-    counts = query(STATEMENTS["counts"], {"judged": judged}, rejected=rejected)
+    outcomes = {event.outcome for event in EVENTS if event.outcome}
+    rejected = ",".join(outcomes - {ACCEPTED})
+    statement = STATEMENTS["counts"]
+    counts = query(statement, {"judged": judged}, rejected=rejected)
     return [row.asDict() for row in counts.collect()]
 
 
 def first_findings(judged: DataFrame) -> list[Row]:
     """Return the first twenty ids of each defect in each hop."""
-    findings = query(STATEMENTS["first_findings"], {"judged": judged})
+    statement = STATEMENTS["first_findings"]
+    findings = query(statement, {"judged": judged})
     return [row.asDict() for row in findings.collect()]

@@ -1,8 +1,8 @@
 -- One outcome for each id of each hop, and the counts and findings that people read, in Spark SQL.
 
+-- name: judged
 -- What went in decides whether an id can be judged; an id that only came out decides by itself. The outcomes are
 -- asked for in this sequence: what cannot be judged yet, what is known to be wrong, how often it is there.
--- name: judged
 with summary as (
     select
         hop,
@@ -42,8 +42,8 @@ select
     end as detail
 from summary
 
--- One row for each hop; late ids are counted as late and nowhere else.
 -- name: counts
+-- One row for each hop; late ids are counted as late and nowhere else.
 select
     hop,
     count_if(not is_late and ins > 0) as in,
@@ -66,8 +66,8 @@ select
 from {judged}
 group by hop
 
--- The first ids of each defect in each hop; the table of outcomes has them all.
 -- name: first_findings
+-- The first ids of each defect in each hop; the table of outcomes has them all.
 with numbered as (
     select *, row_number() over (partition by hop, outcome order by id) as number
     from {judged}

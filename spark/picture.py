@@ -41,13 +41,18 @@ class Picture(NamedTuple):
 
     def hops(self) -> set[str]:
         """Return the hops that the picture shows."""
-        return {hop for line in self.lines for hop in line.hops}
+        drawn: set[str] = set()
+        for line in self.lines:
+            drawn.update(line.hops)
+        return drawn
 
 
 def draw(input_topic: str, outbox_topics: Sequence[str]) -> Picture:
     """Return the picture: the service's path above, that of the audit receiver below."""
-    top = max(10, MIDDLE - BOX_HEIGHT // 2 - TOPIC_DISTANCE * (len(outbox_topics) - 1) // 2)
-    audit_y = max(320, top + TOPIC_DISTANCE * len(outbox_topics) + 20)
+    topics_height = TOPIC_DISTANCE * len(outbox_topics)
+    centered_top = MIDDLE + (TOPIC_DISTANCE - BOX_HEIGHT - topics_height) // 2
+    top = max(10, centered_top)
+    audit_y = max(320, top + topics_height + 20)
     landed_y = audit_y + 94
     boxes = [
         Box(10, 160, 144, "ledger", "what was acknowledged"),
@@ -71,35 +76,87 @@ def draw(input_topic: str, outbox_topics: Sequence[str]) -> Picture:
 
 def service_lines(input_topic: str) -> list[Line]:
     """Return the lines from the ledger to the service's outbox."""
-    from_ledger = (hops.ledger_to_input(input_topic), hops.LEDGER_TO_OUTCOME)
     to_tracking = "M340 184C380 184 380 124 420 124"
     to_dead_letter = "M340 184C380 184 380 244 420 244"
     return [
-        Line(from_ledger, "M154 184H208", 181, 232),
-        Line((hops.input_to_tracking(input_topic),), to_tracking + to_dead_letter, 352, 106),
-        Line((hops.TRACKING_TO_DECISION,), "M485 100V58C485 40 500 34 518 34H640", 565, 24),
-        Line((hops.TRACKING_TO_OUTBOX,), "M550 124C600 124 610 184 648 184", 612, 120, "start"),
-        Line((hops.DEAD_LETTER_TO_OUTBOX,), "M550 244C600 244 610 196 648 196", 612, 260, "start"),
+        Line(
+            hops=(hops.ledger_to_input(input_topic), hops.LEDGER_TO_OUTCOME),
+            path="M154 184H208",
+            label_x=181,
+            label_y=232,
+        ),
+        Line(
+            hops=(hops.input_to_tracking(input_topic),),
+            path=to_tracking + to_dead_letter,
+            label_x=352,
+            label_y=106,
+        ),
+        Line(
+            hops=(hops.TRACKING_TO_DECISION,),
+            path="M485 100V58C485 40 500 34 518 34H640",
+            label_x=565,
+            label_y=24,
+        ),
+        Line(
+            hops=(hops.TRACKING_TO_OUTBOX,),
+            path="M550 124C600 124 610 184 648 184",
+            label_x=612,
+            label_y=120,
+            anchor="start",
+        ),
+        Line(
+            hops=(hops.DEAD_LETTER_TO_OUTBOX,),
+            path="M550 244C600 244 610 196 648 196",
+            label_x=612,
+            label_y=260,
+            anchor="start",
+        ),
     ]
 
 
 def audit_lines(audit_y: int, landed_y: int) -> list[Line]:
     """Return the lines of the audit receiver, and the one from the topics to the lake."""
     middle = audit_y + BOX_HEIGHT // 2
-    from_tracking = (hops.TRACKING_TO_AUDIT_ENTRY, hops.TRACKING_TO_AUDIT_MARK)
-    to_entry = f"M450 148C396 190 396 {audit_y - 50} 450 {audit_y - 2}"
-    to_topic = f"{hops.OUTBOX_TO}{AUDIT_TOPIC}"
-    below = audit_y + BOX_HEIGHT
+    bottom = audit_y + BOX_HEIGHT
+    end_x = RIGHT_COLUMN - 2
     return [
-        Line(from_tracking, to_entry, 404, audit_y - 12, "end"),
-        Line((hops.AUDIT_ENTRY_TO_OUTBOX,), f"M550 {middle}H648", 600, middle - 10),
-        Line((to_topic,), f"M770 {middle}H{RIGHT_COLUMN - 2}", 885, middle - 10),
-        Line((hops.TOPICS_TO_LANDED,), f"M1080 {below}V{landed_y - 2}", 1094, below + 27, "start"),
+        Line(
+            hops=(hops.TRACKING_TO_AUDIT_ENTRY, hops.TRACKING_TO_AUDIT_MARK),
+            path=f"M450 148C396 190 396 {audit_y - 50} 450 {audit_y - 2}",
+            label_x=404,
+            label_y=audit_y - 12,
+            anchor="end",
+        ),
+        Line(
+            hops=(hops.AUDIT_ENTRY_TO_OUTBOX,),
+            path=f"M550 {middle}H648",
+            label_x=600,
+            label_y=middle - 10,
+        ),
+        Line(
+            hops=(f"{hops.OUTBOX_TO}{AUDIT_TOPIC}",),
+            path=f"M770 {middle}H{end_x}",
+            label_x=885,
+            label_y=middle - 10,
+        ),
+        Line(
+            hops=(hops.TOPICS_TO_LANDED,),
+            path=f"M1080 {bottom}V{landed_y - 2}",
+            label_x=1094,
+            label_y=bottom + 27,
+            anchor="start",
+        ),
     ]
 
 
 def topic_line(topic: str, y: int) -> Line:
-    """Return the line from the service's outbox to a topic."""
-    start = MIDDLE + (y - MIDDLE) // 12
-    curve = f"M770 {start}C840 {start} 890 {y} {RIGHT_COLUMN - 2} {y}"
-    return Line((f"{hops.OUTBOX_TO}{topic}",), curve, 945, y - 8)
+    """Return the line from the service's outbox to a topic whose box has its middle at y."""
+    start_y = MIDDLE + (y - MIDDLE) // 12  # the lines of all topics start beside each other
+    end_x = RIGHT_COLUMN - 2
+    label_y = y - 8 if y <= MIDDLE else y + 18
+    return Line(
+        hops=(f"{hops.OUTBOX_TO}{topic}",),
+        path=f"M770 {start_y}C840 {start_y} 890 {y} {end_x} {y}",
+        label_x=945,
+        label_y=label_y,
+    )

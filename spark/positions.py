@@ -38,7 +38,11 @@ def partitions_of(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
     if missing:
         names = ", ".join(missing)
         exit_with_error(f"no topic {names}: make the topics first, as connect/README.md says")
-    return [(topic, partition) for topic in topics for partition in existing[topic].partitions]
+    positions = []
+    for topic in topics:
+        partitions = existing[topic].partitions
+        positions += [(topic, partition) for partition in partitions]
+    return positions
 
 
 def offsets_at(
@@ -46,17 +50,23 @@ def offsets_at(
 ) -> dict[Position, int]:
     """Return the first or the end offset of each partition, as seen by a read-committed reader."""
     request = {TopicPartition(*position): at for position in partitions}
-    answers = admin.list_offsets(request, isolation_level=IsolationLevel.READ_COMMITTED)
-    return {(of.topic, of.partition): answer.result().offset for of, answer in answers.items()}
+    committed_only = IsolationLevel.READ_COMMITTED
+    answers = admin.list_offsets(request, isolation_level=committed_only)
+    offsets = {}
+    for partition, answer in answers.items():
+        position = (partition.topic, partition.partition)
+        offsets[position] = answer.result().offset
+    return offsets
 
 
 def committed_offsets(admin: AdminClient, group: str, topic: str) -> dict[int, int]:
     """Return, for each partition, the offset below which the group has handled everything."""
     request = [ConsumerGroupTopicPartitions(group)]
-    answer = admin.list_consumer_group_offsets(request)[group].result()
+    answers = admin.list_consumer_group_offsets(request)
     committed = {}
-    for position in answer.topic_partitions:
-        if position.topic == topic and position.offset > 0:
+    for position in answers[group].result().topic_partitions:
+        has_committed = position.offset > 0
+        if position.topic == topic and has_committed:
             committed[position.partition] = position.offset
     return committed
 
@@ -70,25 +80,31 @@ def current_offsets(
     """
     begins = offsets_at(admin, partitions, EARLIEST)
     ends = offsets_at(admin, partitions, LATEST)
-    asked_last = [position for position in partitions if position[0] == last]
+    asked_last = [(topic, partition) for topic, partition in partitions if topic == last]
     ends |= offsets_at(admin, asked_last, LATEST)
-    return {position: range(begins[position], ends[position]) for position in partitions}
+    offsets = {}
+    for position in partitions:
+        offsets[position] = range(begins[position], ends[position])
+    return offsets
 
 
 def starting_offsets(partitions: Iterable[Position], landed: Mapping[Position, range]) -> str:
     """Return Spark's JSON for: begin after what has landed, or else at the beginning."""
     offsets: dict[str, dict[int, int]] = defaultdict(dict)
     for topic, partition in partitions:
-        landed_offsets = landed.get((topic, partition))
-        offsets[topic][partition] = landed_offsets.stop if landed_offsets else BEGINNING
+        first = BEGINNING
+        if (topic, partition) in landed:
+            first = landed[topic, partition].stop
+        offsets[topic][partition] = first
     return json.dumps(offsets)
 
 
 def landing_behind(landed: Mapping[Position, range], current: Mapping[Position, range]) -> str:
     """Return a sentence if a partition has not landed up to its end, and else nothing."""
     for (topic, partition), offsets in current.items():
-        landed_offsets = landed.get((topic, partition))
-        reached = landed_offsets.stop if landed_offsets else offsets.start
+        reached = offsets.start
+        if (topic, partition) in landed:
+            reached = landed[topic, partition].stop
         if reached < offsets.stop:
             progress = f"{topic}/{partition} has landed up to {reached} of {offsets.stop}"
             return f"{progress}: is land running?"

@@ -19,9 +19,12 @@ Row = dict[str, Any]
 def sort_by_path(rows: Iterable[Row], path: Sequence[str]) -> list[Row]:
     """Return the rows along the path, from the ledger to the topics."""
     places = {hop: place for place, hop in enumerate(path)}
+    behind_all = len(path)
 
     def place_and_name(row: Row) -> tuple[int, str]:
-        return places.get(row["hop"], len(path)), row["hop"]
+        name = row["hop"]
+        place = places.get(name, behind_all)
+        return place, name
 
     return sorted(rows, key=place_and_name)
 
@@ -41,22 +44,25 @@ def render_text(result: Row) -> str:
     """Return what a terminal shows: counts, findings, the report's path, and last the verdict."""
     lines = table_lines(result["hops"])
     for finding in result["findings"]:
-        where = f"{finding['outcome']}: {finding['id']} in {finding['hop']}"
-        lines.append(f"{where}: {finding['detail']}")
-    return "\n".join([*lines, f"report: {result['report']}", result["verdict"]])
+        line = "{outcome}: {id} in {hop}: {detail}".format_map(finding)
+        lines.append(line)
+    lines.append(f"report: {result['report']}")
+    lines.append(result["verdict"])
+    return "\n".join(lines)
 
 
 def table_lines(hops: Sequence[Row]) -> list[str]:
     """Return the counts as a table; two lines of headings let it fit 120 columns."""
-    columns = [["", "", *(hop["hop"] for hop in hops)]]
-    for name in COUNTS:
-        first_word, _, second_word = name.rpartition("_")
-        columns.append([first_word, second_word, *(f"{hop[name]:,}" for hop in hops)])
-    widths = [max(map(len, column)) for column in columns]
-    lines = []
-    for name, *counts in zip(*columns, strict=True):
-        cells = [count.rjust(width) for count, width in zip(counts, widths[1:], strict=True)]
-        lines.append(" ".join([name.ljust(widths[0]), *cells]))
+    names = ["", "", *(hop["hop"] for hop in hops)]
+    name_width = max(map(len, names))
+    lines = [name.ljust(name_width) for name in names]
+    for column in COUNTS:
+        first_word, _, second_word = column.rpartition("_")
+        numbers = [f"{hop[column]:,}" for hop in hops]
+        cells = [first_word, second_word, *numbers]
+        width = max(map(len, cells))
+        for number, cell in enumerate(cells):
+            lines[number] += " " + cell.rjust(width)
     return lines
 
 
@@ -64,7 +70,13 @@ def render_page(result: Row, input_topic: str, outbox_topics: Sequence[str]) -> 
     """Return the page, which needs no other file."""
     picture = draw(input_topic, outbox_topics)
     drawn = picture.hops()
-    not_drawn = [hop for hop in result["hops"] if hop["hop"] not in drawn]
+    counts_of = {}
+    not_drawn = []
+    for hop in result["hops"]:
+        name = hop["hop"]
+        counts_of[name] = hop
+        if name not in drawn:
+            not_drawn.append(hop)
     environment = Environment(
         autoescape=True,
         loader=FileSystemLoader(Path(__file__).parent),
@@ -72,10 +84,11 @@ def render_page(result: Row, input_topic: str, outbox_topics: Sequence[str]) -> 
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    return environment.get_template("report.html.j2").render(
+    template = environment.get_template("report.html.j2")
+    return template.render(
         result,
         columns=COUNTS,
-        counts_of={hop["hop"]: hop for hop in result["hops"]},
+        counts_of=counts_of,
         defects=DEFECTS,
         input_hop=input_to_tracking(input_topic),
         input_topic=input_topic,

@@ -125,11 +125,8 @@ def read_tables(
 
 def table_statements() -> dict[str, str]:
     """Return the statements of snapshot.sql with the columns and outcomes of the contract."""
-    outcomes = [
-        f"('{event.event_type}', '{event.outcome}')"
-        for event in EVENTS
-        if event.outcome is not None
-    ]
+    deciding = [event for event in EVENTS if event.outcome is not None]
+    outcomes = [f"('{event.event_type}', '{event.outcome}')" for event in deciding]
     lists = {
         "compared_columns": ", ".join(column_as_text(name) for name in COMPARED),
         "compared_fields": ", ".join(f"body->>'{name}'" for name in COMPARED),

@@ -41,8 +41,8 @@ select
     jsonb_build_array(idempotency_key, message_id, order_id, outcome, encode(body_sha256, 'hex'))::text as compared
 from audit_entry
 
--- The same for both outboxes. An event's outcome follows from its type, its topic from its aggregate type.
 -- name: outbox
+-- The same for both outboxes. An event's outcome follows from its type, its topic from its aggregate type.
 select
     event_id::text,
     event_type,

@@ -1,4 +1,4 @@
-"""Reads .sql files that hold several statements, each under a line with its name."""
+"""Reads .sql files of several statements, each with its name and a description above it."""
 
 from pathlib import Path
 

@@ -18,15 +18,26 @@ class Topics(NamedTuple):
 
     def all(self) -> list[str]:
         """Return every topic once."""
-        return list(dict.fromkeys([self.input, *self.other_inputs, *self.events]))
+        topics = [self.input, *self.other_inputs, *self.events]
+        return without_repeats(topics)
 
 
 def topics_to_land(settings: Settings, parts: Sequence[Part]) -> Topics:
     """Return the input topic, the topics of the contract's events, and those of the extras."""
     events = [event.topic for event in EVENTS]
-    events += [names.DEAD_LETTER_TOPIC, names.AUDIT_TOPIC, *settings.also_land]
+    events += [names.DEAD_LETTER_TOPIC, names.AUDIT_TOPIC]
+    events += settings.also_land
     other_inputs: list[str] = []
     for part in parts:
         events += part.event_topics
         other_inputs += part.input_topics
-    return Topics(settings.input_topic, tuple(dict.fromkeys(events)), tuple(other_inputs))
+    return Topics(
+        input=settings.input_topic,
+        events=tuple(without_repeats(events)),
+        other_inputs=tuple(other_inputs),
+    )
+
+
+def without_repeats(topics: Sequence[str]) -> list[str]:
+    """Return each topic once, where it comes first."""
+    return list(dict.fromkeys(topics))

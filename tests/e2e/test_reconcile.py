@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Producer
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from psycopg.conninfo import make_conninfo
 from pyspark.sql import SparkSession
 
 from contract.names import INPUT_TOPIC
@@ -16,6 +18,7 @@ from spark.hops import input_to_tracking
 from spark.landing_query import start_landing
 from spark.parts import load_parts
 from spark.settings import Settings as SparkSettings
+from spark.snapshot import open_snapshot, table_statements
 from spark.topics import topics_to_land
 from tests.builders import value
 from tests.client import Landed, Sent, connect, fresh, query, send, until_handled, until_published
@@ -181,3 +184,27 @@ def test_a_landed_row_removed_or_doubled_is_found(
     [missing, doubled] = (f"order.events/{partition}/{offset}" for partition, offset in places[:2])
     assert ("missing", missing) in found
     assert ("duplicate", doubled) in found
+
+
+def test_a_database_of_an_unknown_schema_is_refused(
+    stack: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A database without our tables is named in a sentence, exit code 2, before Spark reads it."""
+    settings = SparkSettings()
+    statements = table_statements()
+    ours = settings.database_url
+    other = make_conninfo(ours, dbname="postgres")
+    password_file = settings.reconciler_password_file
+    with open_snapshot(ours, "any slot", password_file) as snapshot:
+        snapshot.check(statements["tracking"])
+    with (
+        open_snapshot(other, "any slot", password_file) as snapshot,
+        pytest.raises(SystemExit) as ended,
+    ):
+        snapshot.check(statements["tracking"])
+    assert ended.value.code == 2
+    [sentence] = capsys.readouterr().err.splitlines()
+    assert sentence == (
+        'database postgres is not of this version: relation "tracking" does not exist;'
+        " run python -m migrations upgrade"
+    )
