@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark.positions import Position
-from spark.session import exit_with_error
+from spark.session import exit_with_error, locate
 
 COLUMNS = {
     "topic": "string",
@@ -48,6 +48,12 @@ def read_landed(spark: SparkSession, delta_root: str, topics: Iterable[str]) -> 
         check_columns(path, table)
         tables.append(table)
     return reduce(DataFrame.unionByName, tables)
+
+
+def is_landed(spark: SparkSession, delta_root: str, topic: str) -> bool:
+    """Return whether a topic has a table."""
+    files, log = locate(spark, f"{table_path(delta_root, topic)}/_delta_log")
+    return bool(files.exists(log))
 
 
 def check_columns(path: str, table: DataFrame) -> None:

@@ -1,9 +1,10 @@
 """The streaming query that lands every topic, and the lock that keeps a second one away."""
 
 import fcntl
+import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +83,47 @@ def first_offsets(spark: SparkSession, settings: Settings, topics: Sequence[str]
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     partitions = partitions_of(admin, topics)
     make_tables(spark, settings.delta_root, topics)
-    files, checkpoint = locate(spark, f"{settings.delta_root}/checkpoint/offsets")
-    if files.exists(checkpoint):
+    if keep_checkpoint(spark, f"{settings.delta_root}/checkpoint", topics):
         return starting_offsets(partitions, landed={})
     landed = read_landed(spark, settings.delta_root, topics)
     return starting_offsets(partitions, landed_positions(landed))
+
+
+def keep_checkpoint(spark: SparkSession, checkpoint: str, topics: Sequence[str]) -> bool:
+    """Return whether there is a checkpoint of these topics; delete one of other topics.
+
+    Spark would take the records of a topic that is not read any more for lost, and read a topic
+    that is new to the checkpoint from its beginning, although it may have landed before.
+    """
+    known_topics = checkpoint_topics(spark, checkpoint)
+    if known_topics == set(topics):
+        return True
+    if known_topics:
+        log_progress("other topics than before: landing goes on after the tables' last rows")
+        files, path = locate(spark, checkpoint)
+        files.delete(path, True)
+    return False
+
+
+def checkpoint_topics(spark: SparkSession, checkpoint: str) -> set[str]:
+    """Return the topics that the newest batch of a checkpoint names."""
+    files, folder = locate(spark, f"{checkpoint}/offsets")
+    if not files.exists(folder):
+        return set()
+    batches = {}
+    for status in files.listStatus(folder):
+        path = status.getPath()
+        name = path.getName()
+        if name.isdigit():
+            batches[int(name)] = path
+    if not batches:
+        return set()
+    newest = batches[max(batches)]
+    jvm: Any = spark.sparkContext._jvm
+    with closing(files.open(newest)) as stream:
+        text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+    *_, offsets = text.splitlines()
+    return set(json.loads(offsets))
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from spark.frames import (
     read_ledger,
 )
 from spark.hops import Hop, make_hops, union_hops
-from spark.landed_tables import landed_positions, read_landed
+from spark.landed_tables import is_landed, landed_positions, read_landed
 from spark.landing_query import exclusive_lock, start_landing
 from spark.parts import Part, load_parts
 from spark.positions import Position, wait_until_settled
@@ -62,11 +62,14 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
     # has its events below the end offsets.
     committed = positions.committed_offsets(admin, settings.group_id, topics.input)
     frames, log_positions = read_databases(spark, settings, parts, options)
-    check_every_topic_is_landed(frames["outbox"], topics)
+    retired = retired_topics(spark, settings, topics, frames["outbox"])
     current = positions.current_offsets(admin, partitions, last=topics.input)
     landed_here = options.land and land_here(spark, settings, topics)
     if not landed_here:
         wait_until_landed(spark, settings, topics, current, options.deadline)
+    if retired:
+        topics = topics._replace(events=(*topics.events, *retired))
+        current |= landed_positions(read_landed(spark, settings.delta_root, retired))
     frames |= read_lake(spark, settings, topics, current)
 
     judged = judge(frames, hops, parts, topics, committed)
@@ -120,17 +123,23 @@ def persist_all(frames: Iterable[DataFrame]) -> None:
     reduce(DataFrame.union, rows).count()
 
 
-def check_every_topic_is_landed(outbox: DataFrame, topics: Topics) -> None:
-    """End the job if outbox rows go to a topic that is not landed.
+def retired_topics(
+    spark: SparkSession, settings: Settings, topics: Topics, outbox: DataFrame
+) -> list[str]:
+    """Return the topics that outbox rows went to when an extra was here, and that landed then.
 
-    Otherwise all of their events would be reported as missing.
+    End the job if a topic of the outbox never landed: all of its events would seem to be missing.
     """
-    sent_to = {row.topic for row in outbox.select("topic").distinct().collect()}
-    for topic in sorted(sent_to - set(topics.events)):
-        exit_with_error(
-            f"topic {topic} is not landed, but the outbox sends events to it:"
-            f' name it in contract/events.py, or set ALSO_LAND=["{topic}"]'
-        )
+    rows = outbox.select("topic").distinct().collect()
+    sent_to = {row.topic for row in rows}
+    retired = sorted(sent_to - set(topics.events))
+    for topic in retired:
+        if not is_landed(spark, settings.delta_root, topic):
+            exit_with_error(
+                f"topic {topic} is not landed, but outbox rows go to it:"
+                " name it in contract/events.py, or in the Spark part of its extra"
+            )
+    return retired
 
 
 def land_here(spark: SparkSession, settings: Settings, topics: Topics) -> bool:

@@ -12,7 +12,6 @@ class Settings(BaseSettings):
 
     kafka_bootstrap_servers: str = "127.0.0.1:9092"
     input_topic: str = names.INPUT_TOPIC
-    also_land: list[str] = []  # outbox topics that the contract no longer names: a list in JSON
     delta_root: str = "delta"  # a folder, or any address that Hadoop can open
     spark_jars_dir: Path | None = None  # only for a session of one's own; spark-submit has --jars
 

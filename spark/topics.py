@@ -26,7 +26,6 @@ def topics_to_land(settings: Settings, parts: Sequence[Part]) -> Topics:
     """Return the input topic, the topics of the contract's events, and those of the extras."""
     events = [event.topic for event in EVENTS]
     events += [names.DEAD_LETTER_TOPIC, names.AUDIT_TOPIC]
-    events += settings.also_land
     other_inputs: list[str] = []
     for part in parts:
         events += part.event_topics

@@ -135,6 +135,20 @@ def test_land_after_a_lost_checkpoint_goes_on_behind_its_tables(
     }
 
 
+def test_land_goes_on_when_a_topic_is_left_out_and_comes_back(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    """An extra removed and added again: each record of its topic lands once, like all others."""
+    first, second = topics.names
+    settings = topics.settings(tmp_path)
+    for names in ([first, second], [first], [second, first]):
+        for name in topics.names:
+            topics.send(name, 4)
+        start_landing(spark, settings, names, once=True).awaitTermination()
+    every_record = each_once(12)
+    assert topics.landed(tmp_path) == {first: every_record, second: every_record}
+
+
 @pytest.mark.parametrize("lost", ["nothing", "checkpoint"])
 def test_land_killed_between_two_tables_completes_the_others(
     spark: SparkSession, topics: Topics, tmp_path: Path, lost: str

@@ -196,9 +196,9 @@ class World:
         given = {
             name: spark.createDataFrame(rows, schemas[name]) for name, rows in self.tables.items()
         }
-        further = [event.topic for event in self.events]
-        settings = Settings(input_topic=self.input_topic, also_land=further)
-        topics = topics_to_land(settings, [self.part])
+        further = Part(event_topics=tuple(event.topic for event in self.events))
+        settings = Settings(input_topic=self.input_topic)
+        topics = topics_to_land(settings, [self.part, further])
         current = {position: range(end) for position, end in self.ends.items()}
         ledger = {"ledger": given["ledger"]}
         held = given | {
