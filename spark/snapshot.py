@@ -139,5 +139,8 @@ def table_statements() -> dict[str, str]:
 
 
 def column_as_text(name: str) -> str:
-    """Return SQL for a column of any type as the text that the same value has in an event."""
+    """Return SQL for a column as the text that the same value has in an event.
+
+    That holds for every type but timestamps, whose text has more than one form.
+    """
     return f"to_jsonb({name}) #>> '{{}}'"

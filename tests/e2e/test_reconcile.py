@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from ops.stack.stack import Stack
 from spark.hops import input_to_tracking
 from spark.landing_query import start_landing
 from spark.parts import load_parts
+from spark.reconcile import Options, run
 from spark.settings import Settings as SparkSettings
 from spark.snapshot import open_snapshot, table_statements
 from spark.topics import topics_to_land
@@ -184,6 +186,19 @@ def test_a_landed_row_removed_or_doubled_is_found(
     [missing, doubled] = (f"order.events/{partition}/{offset}" for partition, offset in places[:2])
     assert ("missing", missing) in found
     assert ("duplicate", doubled) in found
+
+
+def test_for_a_group_that_has_handled_nothing_everything_is_late(
+    stack: Stack, spark: SparkSession
+) -> None:
+    """GROUP_ID says whose committed offsets decide what is judged."""
+    settings = SparkSettings(group_id=fresh("group"))
+    options = Options(land=True, ledger=None, deadline=time.monotonic() + 120)
+    result = all_matched(run(spark, settings, load_parts(), options))
+    spark.catalog.clearCache()
+    counts = hop(result, input_to_tracking(INPUT_TOPIC))
+    assert counts["in"] == counts["out"] == 0
+    assert counts["late"] > 0
 
 
 def test_a_database_of_an_unknown_schema_is_refused(
