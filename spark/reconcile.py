@@ -39,7 +39,8 @@ from spark.topics import Topics, topics_to_land
 
 Result = dict[str, Any]
 
-SLOTS = (f"{names.DATABASE}_outbox", f"{names.AUDIT_DATABASE}_outbox")
+SERVICE_SLOT = f"{names.DATABASE}_outbox"
+AUDIT_SLOT = f"{names.AUDIT_DATABASE}_outbox"
 
 
 class Options(NamedTuple):
@@ -54,7 +55,9 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
     """Settle, compare, store the outcomes, and return what the report says."""
     run_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     topics = topics_to_land(settings, parts)
-    hops = make_hops(topics.input) + [hop for part in parts for hop in part.hops]
+    hops = make_hops(topics.input)
+    for part in parts:
+        hops += part.hops
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     partitions = positions.partitions_of(admin, topics.all())
 
@@ -69,24 +72,17 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
         wait_until_landed(spark, settings, topics, current, options.deadline)
     if retired:
         topics = topics._replace(events=(*topics.events, *retired))
-        current |= landed_positions(read_landed(spark, settings.delta_root, retired))
+        tables = read_landed(spark, settings.delta_root, retired)
+        current |= landed_positions(tables)
     frames |= read_lake(spark, settings, topics, current)
 
     judged = judge(frames, hops, parts, topics, committed)
-    path = [hop.name for hop in hops]
-    counts = report.sort_by_path(outcome.count_outcomes(judged), path)
-    findings = report.sort_by_path(outcome.first_findings(judged), path)
-    log_progress("every hop is compared")
-    result: Result = {
-        "run_id": run_id,
-        "positions": {
-            "committed": committed,
-            "log": log_positions,
-            "ends": end_offsets(current),
-        },
-        "hops": counts,
-        "findings": findings,
-        **report.verdict_of(counts),
+    result = summarize(judged, hops)
+    result["run_id"] = run_id
+    result["positions"] = {
+        "committed": committed,
+        "log": log_positions,
+        "ends": end_offsets(current),
     }
     store(spark, settings, judged, result, topics)
     return result
@@ -99,11 +95,10 @@ def read_databases(
 
     Return the frames, and the position in the write-ahead log that each outbox slot has passed.
     """
-    urls = (settings.database_url, settings.audit_database_url)
     password_file = settings.reconciler_password_file
     with (
-        open_snapshot(urls[0], SLOTS[0], password_file) as fulfillment,
-        open_snapshot(urls[1], SLOTS[1], password_file) as audit,
+        open_snapshot(settings.database_url, SERVICE_SLOT, password_file) as fulfillment,
+        open_snapshot(settings.audit_database_url, AUDIT_SLOT, password_file) as audit,
     ):
         frames = read_tables(spark, settings.subscriber, fulfillment, audit, parts)
         frames["ledger"] = read_ledger(spark, options.ledger)
@@ -195,6 +190,19 @@ def judge(
     late = late_sources(frames, topics.input, committed)
     rows = union_hops(frames | derive_frames(frames, parts), hops)
     return outcome.judge(rows, late).persist()
+
+
+def summarize(judged: DataFrame, hops: Sequence[Hop]) -> Result:
+    """Return the counts of each hop, the first findings, and the verdict."""
+    path = [hop.name for hop in hops]
+    counts = outcome.count_outcomes(judged)
+    findings = outcome.first_findings(judged)
+    log_progress("every hop is compared")
+    return {
+        "hops": report.sort_by_path(counts, path),
+        "findings": report.sort_by_path(findings, path),
+        **report.verdict_of(counts),
+    }
 
 
 def store(
