@@ -1,4 +1,5 @@
--- Frames of the comparison in Spark SQL. {names} in braces are other frames, or values that Python passes.
+-- Frames of the comparison in Spark SQL. {names} in braces are other frames, or values that Python
+-- passes.
 
 -- name: ledger
 -- What the producer saw acknowledged, and what it expects to become of it.
@@ -11,8 +12,9 @@ select
 from {ledger}
 
 -- name: landed
--- Landed records below the end offsets; later ones belong to the next run. A header that is there twice says
--- nothing. A dead letter's event comes from the record that is its key, every other event from a message.
+-- Landed records below the end offsets; later ones belong to the next run. A header that is there
+-- twice says nothing. A dead letter's event comes from the record that is its key, every other
+-- event from a message.
 with record as (
     select
         *,
@@ -55,8 +57,8 @@ select
 from identified
 
 -- name: expected_offset
--- The position of every offset that must have landed. The inner sequence bounds each array, however long a
--- partition is.
+-- The position of every offset that must have landed. The inner sequence bounds each array, however
+-- long a partition is.
 select
     concat_ws('/', topic, partition, offset) as position,
     string(null) as source
@@ -82,7 +84,8 @@ with known as (
 placed as (
     select
         *,
-        offset >= coalesce(from_json({committed}, 'map<string, bigint>')[string(partition)], 0) as is_above
+        from_json({committed}, 'map<string, bigint>')[string(partition)] as committed,
+        offset >= coalesce(committed, 0) as is_above
     from known
 )
 select source, true as late
@@ -104,8 +107,10 @@ select
     coalesce(dead_letter, outcome) as became,
     if(became <> expected, concat('expected ', expected, ', became ', became), null) as problem
 from {ledger}
-left join (select position, {dead_letter_outcome} as dead_letter from {dead_letter}) using (position)
-left join (select message_id, outcome from {outbox} where outcome is not null) using (message_id)
+left join (select position, {dead_letter_outcome} as dead_letter from {dead_letter})
+    using (position)
+left join (select message_id, outcome from {outbox} where outcome is not null)
+    using (message_id)
 
 -- name: redelivery
 -- A record with a message and a value that were tracked from an earlier record.
@@ -120,7 +125,7 @@ select
     rejection.*,
     case
         when coalesce(find_in_set(reason, {reasons}), 0) = 0
-            then concat('rejected for a reason that the contract does not have: ', coalesce(reason, 'none'))
+            then concat('rejected for a reason not in the contract: ', coalesce(reason, 'none'))
         when fulfilled_by is null then null
         when winner is null then 'rejected, but nobody fulfilled the order'
         when winner <> fulfilled_by

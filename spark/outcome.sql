@@ -1,8 +1,9 @@
 -- One outcome for each id of each hop, and the counts and findings that people read, in Spark SQL.
 
 -- name: judged
--- What went in decides whether an id can be judged; an id that only came out decides by itself. The outcomes are
--- asked for in this sequence: what cannot be judged yet, what is known to be wrong, how often it is there.
+-- What went in decides whether an id can be judged; an id that only came out decides by itself. The
+-- outcomes are asked for in this sequence: what cannot be judged yet, what is known to be wrong,
+-- how often it is there.
 with summary as (
     select
         hop,

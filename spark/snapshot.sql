@@ -38,11 +38,18 @@ select
     message_id,
     'message ' || message_id as source,
     jsonb_build_array({audited_columns})::text as audited,
-    jsonb_build_array(idempotency_key, message_id, order_id, outcome, encode(body_sha256, 'hex'))::text as compared
+    jsonb_build_array(
+        idempotency_key,
+        message_id,
+        order_id,
+        outcome,
+        encode(body_sha256, 'hex')
+    )::text as compared
 from audit_entry
 
 -- name: outbox
--- The same for both outboxes. An event's outcome follows from its type, its topic from its aggregate type.
+-- The same for both outboxes. An event's outcome follows from its type, its topic from its
+-- aggregate type.
 select
     event_id::text,
     event_type,

@@ -1,9 +1,10 @@
--- The totals of business batches ("groups" here) as Spark sums them, beside those that were published.
+-- The totals of business batches ("groups" here) as Spark sums them, beside those that were
+-- published.
 
 -- name: batch
--- What Postgres knows of groups, at the moment of the snapshot: how far each partition is summed, which groups
--- are open, what was published, and which records are dead letters. A completion of nothing is a dead letter
--- too, but it was read: it closes nothing.
+-- What Postgres knows of groups, at the moment of the snapshot: how far each partition is summed,
+-- which groups are open, what was published, and which records are dead letters. A completion of
+-- nothing is a dead letter too, but it was read: it closes nothing.
 select
     'position' as kind,
     concat_ws('/', topic, partition) as place,
@@ -31,8 +32,9 @@ cross join lateral (select payload->'begin' as begin) as place
 where aggregate_type = 'batch-total' and begin->>'topic' = 'batch.events'
 
 -- name: batch_sum
--- In Spark SQL. A message counts where its id comes first. A group ends with a completion, and the next message
--- begins another. Not judged: what is not summed yet, what waits for its replay, and a group that is still open.
+-- In Spark SQL. A message counts where its id comes first. A group ends with a completion, and the
+-- next message begins another. Not judged: what is not summed yet, what waits for its replay, and a
+-- group that is still open.
 with message as (
     select
         landed.partition,

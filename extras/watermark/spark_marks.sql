@@ -1,6 +1,7 @@
 -- name: passed
--- The sequence of each record as the service reads it: one header of 1 to 18 digits, or none. The key of a dead
--- letter's event is the record's position. The mark is the highest sequence before a record; -1 is below any.
+-- The sequence of each record as the service reads it: one header of 1 to 18 digits, or none. The
+-- key of a dead letter's event is the record's position. The mark is the highest sequence before a
+-- record; -1 is below any.
 with dead_letter as (
     select distinct string(key) as position
     from {landed}
