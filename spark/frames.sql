@@ -84,8 +84,10 @@ with known as (
 placed as (
     select
         *,
-        from_json({committed}, 'map<string, bigint>')[string(partition)] as committed,
-        offset >= coalesce(committed, 0) as is_above
+        offset >= coalesce(
+            from_json({committed}, 'map<string, bigint>')[string(partition)],
+            0
+        ) as is_above
     from known
 )
 select source, true as late
