@@ -19,7 +19,7 @@ from uuid import UUID, uuid5
 
 from copying.words import TEMPLATE, TEMPLATE_TOPIC, Words, identifiers, refusals
 
-PAGE = "tools/copy/page.md"  # becomes the README of the copy
+PAGE = "tools/copy/copying/page.md"  # becomes the README of the copy
 NOT_COPIED = (
     "tools/",
     "tests/copy/",

@@ -1,0 +1,114 @@
+"""A copy for payments: what a person writes by hand, and that the pipeline then judges it rightly.
+
+The files in payments/ are all that is added, changed or deleted after `copier copy`.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.copy.copies import ROOT, Copy, Done, make_copy
+
+BY_HAND = Path(__file__).parent / "payments"
+PORTS = int(os.environ.get("TEST_PORTS", "15500")) + 150  # the last fifty of the tests' two hundred
+STACK = {
+    "POSTGRES_PORT": str(PORTS),
+    "KAFKA_PORT": str(PORTS + 1),
+    "KAFKA_CONTROLLER_PORT": str(PORTS + 2),
+    "CONNECT_PORT": str(PORTS + 3),
+    "AUDIT_PORT": str(PORTS + 4),
+    "SERVICE_PORT": str(PORTS + 5),
+    "JARS_DIR": str(ROOT / ".run" / "jars"),
+}
+
+# One booking in another currency than its event, one receipt too many, and one too few.
+PLANTED = """
+    update booking set currency = 'GBP' where message_id = '{other_currency}';
+
+    insert into outbox (
+        event_id, aggregate_type, aggregate_id, event_type, payload, traceparent
+    )
+    select
+        gen_random_uuid(), aggregate_type, aggregate_id, event_type, payload, traceparent
+    from outbox
+    where event_type = 'receipt-issued' and payload->>'message_id' = '{second_receipt}';
+
+    delete from outbox
+    where event_type = 'receipt-issued' and payload->>'message_id' = '{no_receipt}';
+"""
+
+
+@pytest.fixture(scope="module")
+def service(
+    template: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Copy]:
+    """Return a copy with the files by hand laid over it; whatever it started is stopped."""
+    copy = make_copy(template, tmp_path_factory.mktemp("by-hand") / "payments", cache)
+    shutil.copytree(BY_HAND, copy.path, dirs_exist_ok=True)
+    yield copy
+    pipeline(copy, "down")
+
+
+def pipeline(copy: Copy, *command: str) -> Done:
+    """Run a command of the copy's own pipeline."""
+    return copy.run("python", "-m", "ops", *command, timeout=600, **STACK)
+
+
+def test_at_most_eight_files_are_written_by_hand(service: Copy) -> None:
+    """Added, changed and deleted ones together, the unit tests of contract and rule among them."""
+    changed = service.git("status", "--porcelain", "--untracked-files=all").splitlines()
+    assert len(changed) == sum(file.is_file() for file in BY_HAND.rglob("*"))
+    assert len(changed) <= 8
+
+
+def test_lint_types_and_unit_tests_pass(service: Copy) -> None:
+    """Currency, two rejections, a second event and other samples need no further edit."""
+    done = service.make("lint", "unit")
+    assert done.code == 0, done.output
+
+
+def test_the_demo_ends_with_a_good_verdict(service: Copy) -> None:
+    """Every payment has its booking and its receipt, and each rejection its reason."""
+    demo = pipeline(service, "demo", "--payments", "500")
+    assert demo.code == 0, demo.output
+    assert "nothing lost, nothing doubled" in demo.output
+    for said in ("unbooked 2", "booked → receipt-issued", "outbox → receipt.events"):
+        assert said in demo.output
+
+
+def test_planted_defects_are_found(service: Copy) -> None:
+    """Another currency, a second receipt and a missing one are found, each by its message."""
+    up = pipeline(service, "up")
+    assert up.code == 0, up.output
+    messages = plant(service)
+    assert pipeline(service, "land").code == 0
+    judged = pipeline(service, "reconcile", "--json")
+    assert judged.code == 1, judged.output
+    found = json.loads(judged.output[judged.output.index("{") :])["findings"]
+    assert {(finding["outcome"], finding["id"]) for finding in found} >= messages
+
+
+def plant(service: Copy) -> set[tuple[str, str]]:
+    """Damage three messages in the database, and return what must be found."""
+    run = service.path / ".run"
+    password = (run / "secrets" / "postgres_password").read_text().strip()
+    address = {"host": "127.0.0.1", "port": PORTS, "user": "postgres", "dbname": "booking"}
+    with psycopg.connect(**address, password=password) as connection:  # type: ignore[arg-type]
+        chosen = connection.execute(
+            "select message_id from booking where currency <> 'GBP' order by message_id limit 3"
+        ).fetchall()
+        other_currency, second_receipt, no_receipt = (message_id for (message_id,) in chosen)
+        statements = PLANTED.format(
+            other_currency=other_currency, second_receipt=second_receipt, no_receipt=no_receipt
+        )
+        connection.execute(statements.encode())
+    return {
+        ("different", other_currency),
+        ("duplicate", second_receipt),
+        ("missing", no_receipt),
+    }
