@@ -1,1 +1,1 @@
-"""What a copy takes along on request: each folder is one extra, and its extra.toml says what it adds."""
+"""What a copy takes along on request: each folder is an extra, its extra.toml what it adds."""

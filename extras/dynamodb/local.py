@@ -1,4 +1,4 @@
-"""python -m extras.dynamodb.local JARS PORT FOLDER: DynamoDB Local, which keeps its data in this folder."""
+"""python -m extras.dynamodb.local JARS PORT FOLDER: DynamoDB Local, with its data in FOLDER."""
 
 import argparse
 import os

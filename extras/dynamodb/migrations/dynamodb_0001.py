@@ -1,4 +1,4 @@
-"""The table of the dedup store `dynamodb`: the fence: the token of each message that DynamoDB let through."""
+"""The fence of the dedup store `dynamodb`: the token of each message that was claimed there."""
 
 from alembic import op
 
@@ -14,7 +14,8 @@ TABLE = """
         touched_at timestamptz not null default now(),
         primary key (subscriber, message_id)
     );
-    create index if not exists fence_touched_at on fence using brin (touched_at) with (pages_per_range = 16);
+    create index if not exists fence_touched_at
+        on fence using brin (touched_at) with (pages_per_range = 16);
     grant select, insert, update on fence to app;
     grant select, delete, update (touched_at) on fence to purger; -- update: to lock what it deletes
 """

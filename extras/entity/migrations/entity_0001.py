@@ -9,7 +9,7 @@ down_revision = "0001"
 TABLE = """
     create table if not exists order_state (
         subscriber  text not null, order_id text not null,
-        message_ids text[] not null default '{}',  -- beside them, whatever else is known of the order
+        message_ids text[] not null default '{}', -- beside them, whatever else is known of it
         touched_at  timestamptz not null default now(),
         primary key (subscriber, order_id)
     );

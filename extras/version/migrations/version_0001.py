@@ -9,13 +9,14 @@ down_revision = "0001"
 TABLE = """
     create table if not exists order_version (
         subscriber text not null, order_id text not null,
-        version    text collate "C" not null check (char_length(version) = 18), -- compared as text, as event ids
-                                                                                 -- are: so all have one width
+        -- Compared as text, as event ids are: so all have one width.
+        version    text collate "C" not null check (char_length(version) = 18),
         touched_at timestamptz not null default now(),
         primary key (subscriber, order_id)
     );
     grant select, insert, update on order_version to app;
-    grant select, delete, update (touched_at) on order_version to purger; -- update: to lock what it deletes
+    -- update: to lock what it deletes
+    grant select, delete, update (touched_at) on order_version to purger;
 """
 
 

@@ -9,7 +9,7 @@ down_revision = "0001"
 TABLE = """
     create table if not exists watermark (
         subscriber text not null, topic text not null, partition integer not null,
-        sequence   bigint not null,  -- every number up to this one has been handled, or will never be
+        sequence   bigint not null,  -- every number up to this one was handled, or never will be
         primary key (subscriber, topic, partition)
     );
     grant select, insert, update on watermark to app;
