@@ -7,7 +7,6 @@ error names the field and never repeats its value.
 import json
 import math
 import re
-from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
@@ -37,16 +36,28 @@ class InvalidValueError(ValueError):
 
 def parse_strictly(value: bytes, contract: TypeAdapter[Contract]) -> Contract:
     """Return what these bytes hold, or raise an InvalidValueError that says what is wrong."""
-    with suppress(ValidationError):
-        parsed = contract.validate_json(value, strict=True)
-        # This parser is twice as fast and nearly always enough, but it ignores a key that is given
-        # twice, and what is in an unknown field. Both show as more quotes than what it has parsed.
-        if b"\\" not in value and value.count(b'"') == to_json(parsed).count(b'"'):
-            return parsed
+    parsed = parse_quickly(value, contract)
+    if parsed is not None:
+        return parsed
     try:
         return contract.validate_python(DECODER.decode(value.decode()), strict=True)
     except (ValueError, RecursionError) as error:
         raise InvalidValueError(describe(error)) from None
+
+
+def parse_quickly(value: bytes, contract: TypeAdapter[Contract]) -> Contract | None:
+    """Return what these bytes hold if it is plainly good; this takes half the time of the rest.
+
+    This parser ignores a key that is given twice, and what is in an unknown field: in both cases
+    the bytes have more quotes than what it has parsed.
+    """
+    if b"\\" in value:
+        return None
+    try:
+        parsed = contract.validate_json(value, strict=True)
+    except ValidationError:
+        return None
+    return parsed if value.count(b'"') == to_json(parsed).count(b'"') else None
 
 
 def describe(error: ValueError | RecursionError) -> str:
