@@ -20,47 +20,53 @@ from service.outage import AbandonedError, OutageError, Retry
 from service.post import post, session
 from service.record import read
 from service.settings import Settings
+from service.start import prepare
 from service.write import mark, write
 
 log = structlog.get_logger()
 
 
 def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
-    """The real steps of a batch, each with the patience to wait out an outage."""
-    wrap = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds).wrap
-    store: DedupStore = load_store(settings.dedup_store).make_store(
-        partial(write, engine, settings.subscriber)
+    """Return the real steps of a batch; each waits until an outage is over."""
+    subscriber = settings.subscriber
+    make_store = load_store(settings.dedup_store).make_store
+    store: DedupStore = make_store(partial(write, engine, subscriber))
+    with suppress(OutageError):
+        store.claim([])  # a table that is missing ends the process now, not with the first order
+    send = partial(
+        post,
+        session(),
+        settings.audit_url,
+        settings.audit_timeout_seconds,
+        subscriber=subscriber,
     )
-    with suppress(OutageError):  # an empty batch: tables that are not there are missed here and now
-        store.claim([])
+    retry = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds)
     return Steps(
-        write=wrap("write", store.claim),
-        post=wrap(
-            "post", partial(post, session(), settings.audit_url, settings.audit_timeout_seconds)
-        ),
-        mark=wrap("mark", partial(mark, engine, settings.subscriber)),
-        commit=wrap("commit", consumer.commit),
-        settle=wrap("settle", store.settle),
+        write=retry.wrap("write", store.claim),
+        post=retry.wrap("post", send),
+        mark=retry.wrap("mark", partial(mark, engine, subscriber)),
+        commit=retry.wrap("commit", consumer.commit),
+        settle=retry.wrap("settle", store.settle),
         read=partial(read, needs_sequence=store.needs_sequence),
     )
 
 
 def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> None:
-    """Gather a batch, handle it, and once more; asked to stop, finish the batch and leave the group."""
-    with consumer.consumer:
-        while not stopping.is_set():
-            if records := consumer.gather():
-                try:
-                    handle(records, steps)
-                except AbandonedError as reason:
-                    ABANDONED.inc()
-                    log.warning("abandoned", records=len(records), reason=str(reason))
-                    consumer.rewind(records)
-    log.info("stopped")
+    """Gather and handle one batch after the other; when asked to stop, finish the batch first."""
+    while not stopping.is_set():
+        records = consumer.gather()
+        if not records:
+            continue
+        try:
+            handle(records, steps)
+        except AbandonedError as reason:
+            ABANDONED.inc()
+            log.warning("abandoned", records=len(records), reason=str(reason))
+            consumer.rewind(records)
 
 
 def main(wire: Callable[[Settings, Engine, RecordConsumer], Steps] = wire) -> None:
-    """Run until SIGTERM; other wiring is for whoever tests a crash."""
+    """Run until SIGTERM. Tests of a crash wire the steps in their own way."""
     settings = Settings()
     configure_logs(settings.log_level)
     stopping = threading.Event()
@@ -71,7 +77,11 @@ def main(wire: Callable[[Settings, Engine, RecordConsumer], Steps] = wire) -> No
     )
     consumer = RecordConsumer(settings, stopping.is_set)
     serve_health(settings, engine, consumer)
-    run(consumer, wire(settings, engine, consumer), stopping)
+    with consumer.consumer:
+        with suppress(AbandonedError):
+            prepare(settings, engine, consumer)
+        run(consumer, wire(settings, engine, consumer), stopping)
+    log.info("stopped")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from typing import NamedTuple, TypeVar
 
 import structlog
 
+from contract.audit import OUTCOMES
+from contract.events import ACCEPTED
 from service import metrics
 from service.dedup import Handled, Write
 from service.outage import RefusedError
@@ -18,144 +20,177 @@ log = structlog.get_logger()
 Part = TypeVar("Part")
 Known = TypeVar("Known")
 
+COUNTED = (*OUTCOMES, "duplicate", "dropped", "audited", "audit_refused")
+
+
+def nothing_to_settle(_batch: Sequence[Item]) -> None:
+    """Do nothing: this dedup store has done everything in the transaction."""
+
 
 class Steps(NamedTuple):
-    """What a batch does to the world. Each may be repeated; none happens in part."""
+    """What a batch does to the world. Each step may be repeated; none happens in part."""
 
-    write: Callable[
-        [Sequence[Item]], dict[str, Handled]
-    ]  # one transaction: the dedup store's claim
-    post: Callable[[Sequence[Entry]], Answers]  # one request, never inside a transaction
-    mark: Callable[[Answers], None]  # one transaction
-    commit: Callable[[Sequence[Record]], None]  # the offsets: from here on Kafka forgets the batch
-    settle: Callable[[Sequence[Item]], None] = lambda _: (
-        None
-    )  # for a dedup store that is not in the transaction
-    read: Callable[[Record], Item] = read  # changes nothing
+    # One transaction: the dedup store's claim, and with it all that a fresh message writes.
+    write: Callable[[Sequence[Item]], dict[str, Handled]]
+    # One request, never inside a transaction.
+    post: Callable[[Sequence[Entry]], Answers]
+    # One transaction.
+    mark: Callable[[Answers], None]
+    # The offsets: from here on Kafka forgets the batch.
+    commit: Callable[[Sequence[Record]], None]
+    # For a dedup store that is not in the transaction.
+    settle: Callable[[Sequence[Item]], None] = nothing_to_settle
+    # Changes nothing.
+    read: Callable[[Record], Item] = read
 
 
 def handle(records: Sequence[Record], steps: Steps) -> None:
     """Take a batch through every step; killed anywhere, it is redelivered whole and ends the same.
 
-    Nearly always there is one wave, and each message id stands in it once. What the write brings back says
-    which messages are repeats, which are conflicts, and which have yet to be audited.
+    Nearly always the batch is one part, because each message id occurs in it once. What the write
+    returns says which messages are repeats, which are conflicts, and which are not yet audited.
     """
-    for wave in split_conflicts(records, steps.read):
-        letters = [item for item in wave if isinstance(item, DeadLetter)]
+    for part in split_conflicts(records, steps.read):
+        letters = [item for item in part if isinstance(item, DeadLetter)]
 
-        known = bisect_refusals(wave, steps.write, partial(bury, letters, steps.write))
-        handled, conflicts = compare(wave, known)
+        known = bisect_refusals(part, steps.write, partial(bury, letters, steps.write))
+        handled, conflicts = compare(part, known)
         if conflicts:
             steps.write(conflicts)
 
-        entries = [
-            Entry(m, known[m.message_id].fulfilled)
-            for m in handled
-            if not known[m.message_id].audited
-        ]
+        entries = list_unaudited(handled, known)
         answers: Answers = {}
         if entries:
-            answers = bisect_refusals(
-                entries, steps.post, lambda entry, no: {entry.message.message_id: str(no)}
-            )
+            answers = bisect_refusals(entries, steps.post, refuse_entry)
             steps.mark(answers)
 
-        steps.settle(wave)
-        report(wave, known, letters + conflicts, answers)
+        steps.settle(part)
+        report(part, known, letters + conflicts, answers)
     steps.commit(records)
 
 
 def split_conflicts(
     records: Sequence[Record], read: Callable[[Record], Item] = read
 ) -> list[list[Item]]:
-    """The batch in waves that hold each message id once; repeats with the same value are folded.
+    """Split the batch into parts that hold each message id once; equal repeats are folded.
 
-    The same id with another value goes into the next wave, where the database, which then knows the id,
-    tells the conflict from the message.
+    The same id with another value goes into the next part, where the database already knows the
+    id and tells the conflict from the message.
     """
-    found: dict[int, list[Item]] = defaultdict(list)  # the first wave is made first, and so on
-    values: dict[str, list[str]] = defaultdict(
-        list
-    )  # the different values of each message id, as they arrived
-    for item in map(read, records):
+    parts: dict[int, list[Item]] = defaultdict(list)  # the first part is made first, and so on
+    values: dict[str, list[str]] = defaultdict(list)  # of each message id, as they arrived
+    for record in records:
+        item = read(record)
         if isinstance(item, DeadLetter):
-            found[0].append(item)
-        elif item.value_sha256 not in (seen := values[item.message_id]):
-            found[len(seen)].append(item)
+            parts[0].append(item)
+            continue
+        seen = values[item.message_id]
+        if item.value_sha256 not in seen:
+            parts[len(seen)].append(item)
             seen.append(item.value_sha256)
+    folded = len(records) - sum(map(len, parts.values()))
     metrics.BATCH_RECORDS.observe(len(records))
-    metrics.MESSAGES.labels("duplicate").inc(len(records) - sum(map(len, found.values())))
-    return list(found.values())
+    metrics.MESSAGES.labels("duplicate").inc(folded)
+    return list(parts.values())
 
 
 def bisect_refusals(
     parts: Sequence[Part],
     step: Callable[[Sequence[Part]], dict[str, Known]],
-    alone: Callable[[Part, RefusedError], dict[str, Known]],
+    handle_refused: Callable[[Part, RefusedError], dict[str, Known]],
 ) -> dict[str, Known]:
-    """The step on all parts; if their content is refused, on each half in turn, until the bad part stands alone."""
+    """Do the step on all parts; if it is refused, on each half in turn, down to the refused one."""
     try:
         return step(parts)
     except RefusedError as refusal:
         if len(parts) == 1:
-            return alone(parts[0], refusal)
+            return handle_refused(parts[0], refusal)
     middle = len(parts) // 2
-    return bisect_refusals(parts[:middle], step, alone) | bisect_refusals(
-        parts[middle:], step, alone
-    )
+    first_half = bisect_refusals(parts[:middle], step, handle_refused)
+    second_half = bisect_refusals(parts[middle:], step, handle_refused)
+    return first_half | second_half
 
 
 def bury(
     letters: list[DeadLetter], write: Write, item: Item, refusal: RefusedError
 ) -> dict[str, Handled]:
-    """Write a message that the database will never take as a dead letter, one more of its wave."""
+    """Write a message that the database will never take as a dead letter, and add it to letters."""
     if isinstance(item, DeadLetter):
-        raise refusal  # a dead letter fits its table whatever is in it; if not, the defect is ours: stop
-    letters.append(DeadLetter(item.record, "invalid", str(refusal)))
-    return write(letters[-1:])
+        raise refusal  # a dead letter fits its table whatever is in it; if not, the defect is ours
+    letter = DeadLetter(item.record, "invalid", str(refusal))
+    letters.append(letter)
+    return write([letter])
+
+
+def refuse_entry(entry: Entry, refusal: RefusedError) -> Answers:
+    """Return the answer for an entry that the receiver will never take."""
+    return {entry.message.message_id: str(refusal)}
 
 
 def compare(
-    wave: Sequence[Item], known: dict[str, Handled]
+    part: Sequence[Item], known: dict[str, Handled]
 ) -> tuple[list[Message], list[DeadLetter]]:
-    """The messages as they are known, and those whose id is known with another value."""
-    messages = [item for item in wave if isinstance(item, Message) and item.message_id in known]
-    same = [m for m in messages if m.value_sha256 == known[m.message_id].value_sha256]
-    others = [m for m in messages if m.value_sha256 != known[m.message_id].value_sha256]
-    return same, [
-        DeadLetter(m.record, "conflict", "message_id: already seen with another value")
-        for m in others
-    ]
+    """Return the messages as they are known, and as conflicts those known with another value."""
+    handled: list[Message] = []
+    conflicts: list[DeadLetter] = []
+    for item in part:
+        if isinstance(item, DeadLetter) or item.message_id not in known:
+            continue
+        if item.value_sha256 == known[item.message_id].value_sha256:
+            handled.append(item)
+        else:
+            reason = "message_id: already seen with another value"
+            conflicts.append(DeadLetter(item.record, "conflict", reason))
+    return handled, conflicts
+
+
+def list_unaudited(handled: Sequence[Message], known: dict[str, Handled]) -> list[Entry]:
+    """Return an entry for each message that the audit receiver has not yet answered for."""
+    entries = []
+    for message in handled:
+        found = known[message.message_id]
+        if not found.audited and found.outcome is not None:
+            entries.append(Entry(message, found.outcome))
+    return entries
 
 
 def report(
-    wave: Sequence[Item], known: dict[str, Handled], letters: list[DeadLetter], answers: Answers
+    part: Sequence[Item],
+    known: dict[str, Handled],
+    letters: list[DeadLetter],
+    answers: Answers,
 ) -> None:
-    """Once for each wave, after everything in it is safe; added up first, because a counter's lock costs."""
-    messages = [item for item in wave if isinstance(item, Message)]
-    first = [m for m in messages if m.message_id in known and known[m.message_id].first]
-    rejected = [m for m in first if not known[m.message_id].fulfilled]
-    # Neither fresh nor known: the dedup store wants an order, and it came too late.
-    dropped = [
-        m
-        for m in messages
-        if m.message_id not in known and m.record not in [d.record for d in letters]
-    ]
-    refused = {message_id: error for message_id, error in answers.items() if error}
-    counts = {
-        "fulfilled": len(first) - len(rejected),
-        "rejected": len(rejected),
-        "dropped": len(dropped),
-    }
-    counts |= {"duplicate": len(wave) - len(first) - len(dropped) - len(letters)}
-    counts |= {"audited": len(answers) - len(refused), "audit_refused": len(refused)}
-    for outcome, count in counts.items():
-        metrics.MESSAGES.labels(outcome).inc(count)
-    for m in rejected + dropped:
-        what = "rejected" if m.message_id in known else "dropped"
-        log.info(what, message_id=m.message_id, order_id=m.order["order_id"], **m.record.place)
+    """Count and log a part, once everything in it is safe."""
+    counts = dict.fromkeys(COUNTED, 0)  # in sums, because each counter has a lock
+    buried = [letter.record for letter in letters]
+    for message in part:
+        if isinstance(message, DeadLetter):
+            continue
+        if buried and message.record in buried:
+            continue
+        outcome = name_outcome(known.get(message.message_id))
+        counts[outcome] += 1
+        if outcome not in (ACCEPTED, "duplicate"):
+            order_id = message.order["order_id"]
+            place = message.record.place
+            log.info(outcome, message_id=message.message_id, order_id=order_id, **place)
     for letter in letters:
         metrics.DEAD_LETTERS.labels(letter.kind).inc()
         log.warning("dead_letter", kind=letter.kind, reason=letter.reason, **letter.record.place)
-    for message_id, error in refused.items():
-        log.error("audit_refused", message_id=message_id, reason=error)
+    for message_id, error in answers.items():
+        if error:
+            counts["audit_refused"] += 1
+            log.error("audit_refused", message_id=message_id, reason=error)
+        else:
+            counts["audited"] += 1
+    for outcome, count in counts.items():
+        metrics.MESSAGES.labels(outcome).inc(count)
+
+
+def name_outcome(known: Handled | None) -> str:
+    """Return what a message that is no dead letter is counted as."""
+    if known is None:
+        return "dropped"  # neither fresh nor known: it came too late for a store that needs order
+    if known.first and known.outcome:
+        return known.outcome
+    return "duplicate"

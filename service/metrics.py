@@ -3,13 +3,36 @@
 from prometheus_client import Counter, Gauge, Histogram
 
 BATCH_RECORDS = Histogram(
-    "batch_records", "Records in a batch", buckets=(1, 5, 10, 50, 100, 200, 500, 1000)
+    "batch_records",
+    "Records in a batch",
+    buckets=(1, 5, 10, 50, 100, 200, 500, 1000),
 )
-STAGE_SECONDS = Histogram("stage_seconds", "How long a stage took, outages included", ["stage"])
+STAGE_SECONDS = Histogram(
+    "stage_seconds",
+    "How long a stage took, outages included",
+    ["stage"],
+)
 MESSAGES = Counter(
-    "messages", "What became of messages; look at audit_refused and dropped", ["outcome"]
+    "messages",
+    "What became of messages; look at audit_refused and dropped",
+    ["outcome"],
 )
-DEAD_LETTERS = Counter("dead_letters", "Records that are no message", ["kind"])
-RETRIES = Counter("retries", "Attempts repeated because of an outage", ["stage"])
-ABANDONED = Counter("abandoned_batches", "Batches given up because of a rebalance or a stop")
-LAG = Gauge("lag_records", "Records not yet handled", ["partition"])
+DEAD_LETTERS = Counter(
+    "dead_letters",
+    "Records that are no message",
+    ["kind"],
+)
+RETRIES = Counter(
+    "retries",
+    "Attempts repeated because of an outage",
+    ["stage"],
+)
+ABANDONED = Counter(
+    "abandoned_batches",
+    "Batches given up because of a rebalance or a stop",
+)
+LAG = Gauge(
+    "lag_records",
+    "Records not yet handled",
+    ["partition"],
+)

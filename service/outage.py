@@ -1,4 +1,4 @@
-"""What may go wrong outside, in two kinds: an outage is waited out, a refusal never helps to repeat."""
+"""What may go wrong outside: an outage is waited out, a refusal is never worth repeating."""
 
 import random
 from collections.abc import Callable
@@ -12,9 +12,11 @@ from service import metrics
 log = structlog.get_logger()
 Step = TypeVar("Step", bound=Callable[..., Any])
 
+LONGEST_REQUESTED_WAIT_SECONDS = 60.0
+
 
 class OutageError(Exception):
-    """Something outside does not work just now; the same again later will."""
+    """Something outside does not work at the moment; the same again later will."""
 
     def __init__(self, what: str, retry_after: float = 0, sqlstate: str | None = None) -> None:
         super().__init__(what)
@@ -23,24 +25,24 @@ class OutageError(Exception):
 
 
 class RefusedError(Exception):
-    """The very content was refused, and always will be."""
+    """The content itself was refused, and always will be."""
 
 
 class AbandonedError(Exception):
-    """The batch is not ours any more, or we are asked to stop: it will be redelivered whole."""
+    """The batch is no longer ours, or we are asked to stop: it will be redelivered whole."""
 
 
 class Retry(NamedTuple):
-    """Repeats a step until the outage is over; between attempts the consumer polls on, paused."""
+    """Repeats a step until the outage is over; between two attempts the consumer keeps polling."""
 
     idle: Callable[[float], None]
     first_seconds: float
     cap_seconds: float
 
     def wrap(self, stage: str, step: Step) -> Step:
-        """The same step, which now answers however long it takes, or is abandoned while it waits."""
+        """Return a step that answers however long an outage takes, unless it is abandoned."""
 
-        def patient(*args: Any, **kwargs: Any) -> Any:  # noqa: RET503 - without an answer it goes on
+        def repeat(*args: Any, **kwargs: Any) -> Any:  # noqa: RET503 - it repeats until it answers
             with metrics.STAGE_SECONDS.labels(stage).time():
                 for attempt in count():
                     try:
@@ -48,14 +50,20 @@ class Retry(NamedTuple):
                     except OutageError as outage:
                         self.wait(stage, attempt, outage)
 
-        return cast("Step", patient)
+        return cast("Step", repeat)
 
     def wait(self, stage: str, attempt: int, outage: OutageError) -> None:
-        """Twice as long each time, up to a cap, with jitter; the other side's word counts, up to a minute."""
-        longest = min(self.cap_seconds, self.first_seconds * 2 ** min(attempt, 16))
-        delay = max(longest * random.uniform(0.5, 1.0), min(outage.retry_after, 60.0))  # noqa: S311 - no secret
+        """Wait twice as long each time, up to a cap, with jitter; longer if the other side asks."""
+        doubled = self.first_seconds * 2 ** min(attempt, 16)
+        own_delay = min(self.cap_seconds, doubled) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+        requested_delay = min(outage.retry_after, LONGEST_REQUESTED_WAIT_SECONDS)
+        delay = max(own_delay, requested_delay)
         log.warning(
-            "outage", stage=stage, what=str(outage), attempt=attempt, wait_seconds=round(delay, 2)
+            "outage",
+            stage=stage,
+            what=str(outage),
+            attempt=attempt,
+            wait_seconds=round(delay, 2),
         )
         metrics.RETRIES.labels(stage).inc()
         self.idle(delay)

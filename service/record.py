@@ -1,4 +1,4 @@
-"""A record, and what it is understood as: a message, or a dead letter that keeps its bytes and says why."""
+"""A record, and what is read in it: a message, or a dead letter that keeps its bytes."""
 
 import re
 from base64 import b64encode
@@ -7,12 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 from contract.order import VALUE_LIMIT, InvalidOrderError, Order, parse_order, total
 
-VALUE_KEPT = (
-    64 * 1024
-)  # of a dead letter's value; the rest stays on the order topic for its retention
+VALUE_KEPT = 64 * 1024  # of a dead letter's value; the rest is on the topic for its retention
 REST_KEPT = 16 * 1024  # of its key and headers together
-SEQUENCE = re.compile(rb"[0-9]{1,18}")  # a bigint holds any
 HEADER_COST = 32  # counted for each header beside its bytes, so that a thousand empty ones end too
+SEQUENCE = re.compile(rb"[0-9]{1,18}")  # fits a bigint
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -29,16 +27,16 @@ class Record(NamedTuple):
 
     @property
     def place(self) -> dict[str, Any]:
-        """Where it lies, under the names that every table, event and log line uses."""
+        """Return where the record is, under the names that tables, events and log lines use."""
         return {"topic": self.topic, "partition": self.partition, "offset": self.offset}
 
     def header_values(self, name: str) -> list[bytes]:
-        """What stands in the headers of this name: Kafka lets one be given twice, or without a value."""
+        """Return the values of all headers of this name: Kafka allows several, and empty ones."""
         return [value or b"" for key, value in self.headers if key == name]
 
 
 class Message(NamedTuple):
-    """One order event; two messages with the same id and the same value are the same message."""
+    """A record understood; two messages with the same id and value are the same message."""
 
     record: Record
     message_id: str
@@ -46,11 +44,11 @@ class Message(NamedTuple):
     order: Order
     total: str
     traceparent: str | None
-    sequence: int | None = None  # where it stands among the others, if its producer numbers them
+    sequence: int | None = None  # its number among the others, if its producer numbers them
 
 
 class DeadLetter(NamedTuple):
-    """A record that is no message. One for each position: burying a record twice changes nothing."""
+    """A record that is no message. One for each position: burying it twice changes nothing."""
 
     record: Record
     kind: Literal["invalid", "conflict", "too_large"]
@@ -65,83 +63,104 @@ class TooLargeError(InvalidOrderError):
 
 
 def read(record: Record, needs_sequence: bool = False) -> Item:
-    """The message in a record, or a dead letter that says why there is none."""
+    """Return the message in a record, or a dead letter that says why there is none."""
     try:
         message = understand(record)
         if needs_sequence and message.sequence is None:
             raise InvalidOrderError(
                 "headers.sequence: should be given once, 1 to 18 digits (DEDUP_STORE needs it)"
             )
-        return message
+    except TooLargeError as error:
+        return DeadLetter(record, "too_large", str(error))
     except InvalidOrderError as error:
-        return DeadLetter(
-            record, "too_large" if isinstance(error, TooLargeError) else "invalid", str(error)
-        )
+        return DeadLetter(record, "invalid", str(error))
+    return message
 
 
 def understand(record: Record) -> Message:
-    """The message in a record, or an InvalidOrderError that says why it is none."""
-    value, ids, traces = (
-        record.value,
-        record.header_values("message_id"),
-        record.header_values("traceparent"),
-    )
+    """Return the message in a record, or raise an InvalidOrderError that says why it is none."""
+    value = record.value
     if value is None:
         raise InvalidOrderError("value: null (a tombstone)")
     if len(value) > VALUE_LIMIT:
         raise TooLargeError(f"value: {len(value)} bytes, at most {VALUE_LIMIT} are allowed")
-    if len(ids) != 1:
-        raise InvalidOrderError(
-            f"headers.message_id: given {len(ids)} times" if ids else "headers.message_id: missing"
-        )
-    message_id = ids[0].decode(
-        errors="surrogateescape"
-    )  # bytes that are not UTF-8 are then not printable
+    message_id = read_message_id(record)
+    order = parse_order(value)
+    return Message(
+        record,
+        message_id,
+        sha256(value).hexdigest(),
+        order,
+        total(order),
+        read_trace(record),
+        read_sequence(record),
+    )
+
+
+def read_message_id(record: Record) -> str:
+    """Return the message id in the headers, or raise an InvalidOrderError."""
+    ids = record.header_values("message_id")
+    if not ids:
+        raise InvalidOrderError("headers.message_id: missing")
+    if len(ids) > 1:
+        raise InvalidOrderError(f"headers.message_id: given {len(ids)} times")
+    message_id = ids[0].decode(errors="surrogateescape")  # then bytes not UTF-8 are not printable
     if not (1 <= len(message_id) <= 64 and message_id.isprintable()):
         raise InvalidOrderError(
             "headers.message_id: should be 1 to 64 printable characters, in UTF-8"
         )
-    trace = (
-        traces[0].decode("ascii", "replace") if len(traces) == 1 else None
-    )  # a broken one harms no order
-    order, numbers = parse_order(value), record.header_values("sequence")
-    sequence = int(numbers[0]) if len(numbers) == 1 and SEQUENCE.fullmatch(numbers[0]) else None
-    return Message(
-        record, message_id, sha256(value).hexdigest(), order, total(order), trace, sequence
-    )
+    return message_id
+
+
+def read_trace(record: Record) -> str | None:
+    """Return the caller's trace; a broken one, or two of them, harm no order."""
+    traces = record.header_values("traceparent")
+    return traces[0].decode("ascii", "replace") if len(traces) == 1 else None
+
+
+def read_sequence(record: Record) -> int | None:
+    """Return the producer's number of the message, if it is given once and is a number."""
+    numbers = record.header_values("sequence")
+    is_number = len(numbers) == 1 and SEQUENCE.fullmatch(numbers[0])
+    return int(numbers[0]) if is_number else None
 
 
 def payload(letter: DeadLetter) -> dict[str, Any]:
-    """The event's body: a pure function of the record, so that burying it again gives the same bytes."""
-    *_, key, value, headers = letter.record
-    key_kept = key and key[:REST_KEPT]
+    """Return the body of a dead letter's event: a pure function of the record."""
+    record = letter.record
+    value = record.value
+    key_kept = None if record.key is None else record.key[:REST_KEPT]
+    value_kept = None if value is None else value[:VALUE_KEPT]
+    room_for_headers = REST_KEPT - len(key_kept or b"")
     return {
-        **letter.record.place,
+        **record.place,
         "kind": letter.kind,
         "reason": letter.reason,
         "key": base64(key_kept),
-        "value": base64(value and value[:VALUE_KEPT]),
-        "headers": kept_headers(headers, REST_KEPT - len(key_kept or b"")),
+        "value": base64(value_kept),
+        "headers": kept_headers(record.headers, room_for_headers),
         "value_length": None if value is None else len(value),
         "value_sha256": None if value is None else sha256(value).hexdigest(),
     }
 
 
 def kept_headers(headers: Headers, room: int) -> list[dict[str, str | None]]:
-    """As many headers as fit, in their sequence, names as text and values as base64."""
+    """Return the first headers, as many as fit, with their values as base64."""
     kept: list[dict[str, str | None]] = []
     for name, value in headers:
-        room -= len(name.encode("utf-8", "surrogatepass")) + len(value or b"") + HEADER_COST
-        if room >= 0:  # it only falls: after the first that does not fit, none does
-            kept.append({"name": clean(name), "value": base64(value)})
+        name_length = len(name.encode("utf-8", "surrogatepass"))
+        room -= name_length + len(value or b"") + HEADER_COST
+        if room < 0:
+            break
+        kept.append({"name": clean(name), "value": base64(value)})
     return kept
 
 
 def clean(text: str) -> str:
-    """A text that PostgreSQL's json can hold: no NUL, no lone surrogate."""
+    """Return a text that PostgreSQL's json can hold: no NUL, no lone surrogate."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def base64(value: bytes | None) -> str | None:
-    """Bytes as text; nothing stays nothing."""
+    """Return bytes as text, and None as None."""
     return None if value is None else b64encode(value).decode()

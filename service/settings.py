@@ -1,7 +1,7 @@
 """Every setting of the service, with its default and the reason for the number."""
 
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings
@@ -9,9 +9,14 @@ from pydantic_settings import BaseSettings
 from contract.names import DATABASE, INPUT_TOPIC, SUBSCRIBER
 
 OFFSET_COMMIT_SECONDS = 60  # librdkafka's socket.timeout.ms, for one request
-TOO_SHORT = """MAX_POLL_INTERVAL_MS={max_poll_interval_ms} is less than twice the slowest batch, {least:.0f}:
-BATCH_WINDOW_MS={batch_window_ms} + 6 x DATABASE_TIMEOUT_SECONDS={database_timeout_seconds:g} + 2 x
-AUDIT_TIMEOUT_SECONDS={audit_timeout_seconds:g} + 60 s to commit offsets. Raise the first, or lower a timeout"""
+
+TOO_SHORT = (
+    "MAX_POLL_INTERVAL_MS={max_poll_interval_ms} is less than twice the slowest batch, {least:.0f}:"
+    " BATCH_WINDOW_MS={batch_window_ms}"
+    " + 6 x DATABASE_TIMEOUT_SECONDS={database_timeout_seconds:g}"
+    " + 2 x AUDIT_TIMEOUT_SECONDS={audit_timeout_seconds:g}"
+    " + 60 s to commit offsets. Raise the first, or lower a timeout"
+)
 
 
 class Settings(BaseSettings):
@@ -28,14 +33,19 @@ class Settings(BaseSettings):
     max_poll_interval_ms: int = 300_000  # twice the slowest batch, or more: see worst_batch_seconds
     prefetch_kib: int = 4096  # for each partition; bounds memory when records are large
 
-    subscriber: str = SUBSCRIBER  # whose tracking this is: another one handles each message too
-    dedup_store: str = "tracking"  # or another file of service/dedup
+    # Whose tracking this is. Another subscriber handles each message too, under ids of its own.
+    subscriber: str = SUBSCRIBER
+    # What a new group does with the records that are on the topic already. The default subscriber
+    # handles them; for any other it must be said.
+    start_from: Literal["beginning", "end"] | None = None
+
+    dedup_store: str = "tracking"  # or one of the extras
     batch_records: Annotated[int, Field(ge=1, le=1000)] = 500  # one transaction, one POST
     batch_bytes: int = 8 * 1024 * 1024  # so that a batch of large records does not fill the memory
     batch_window_ms: int = 50  # the longest that a lone record waits for company
 
     audit_url: str = "http://127.0.0.1:8081"
-    audit_timeout_seconds: float = 5  # above the receiver's own 2 s wait for a key in work
+    audit_timeout_seconds: float = 5  # above the 2 s that the receiver waits for a key in progress
 
     retry_first_seconds: float = 0.1
     retry_cap_seconds: float = 5  # an outage that ends is noticed within this long
@@ -47,33 +57,43 @@ class Settings(BaseSettings):
 
     @property
     def worst_batch_seconds(self) -> float:
-        """The longest without a poll: each step once, as slow as it may be; in an outage the consumer polls on.
+        """Return the longest time without a poll, outages left out: in those the consumer polls.
 
-        A connection and five statements (write and known, for the batch and for its conflicts; mark), a POST that
-        connects and answers in its whole timeout each, and one request to commit the offsets.
+        It has a connection and five statements (write and known, for the batch and for its
+        conflicts; mark), a POST that connects and answers in its whole timeout each, and one
+        request to commit the offsets.
         """
-        database, post = 6 * self.database_timeout_seconds, 2 * self.audit_timeout_seconds
-        return self.batch_window_ms / 1000 + database + post + OFFSET_COMMIT_SECONDS
+        window = self.batch_window_ms / 1000
+        database = 6 * self.database_timeout_seconds
+        post = 2 * self.audit_timeout_seconds
+        return window + database + post + OFFSET_COMMIT_SECONDS
 
     @model_validator(mode="after")
     def _a_batch_fits_between_two_polls(self) -> Self:
-        """With as much again for a batch that is halved; otherwise the group would give our partitions away."""
-        if self.max_poll_interval_ms < (least := 2000 * self.worst_batch_seconds):
-            raise ValueError(TOO_SHORT.format(least=least, **dict(self)).replace("\n", " "))
+        """Refuse sums under which the group would give our partitions away.
+
+        The factor of two is for a batch that has to be bisected.
+        """
+        least = 2 * 1000 * self.worst_batch_seconds
+        if self.max_poll_interval_ms < least:
+            raise ValueError(TOO_SHORT.format(least=least, **dict(self)))
         return self
 
     def kafka(self) -> dict[str, str | int | bool]:
-        """The client's settings; each differs from its default for the reason beside it."""
+        """Return the client's settings; each differs from its default for the reason beside it."""
         return {
             "bootstrap.servers": self.kafka_bootstrap_servers,
             "group.id": self.group_id,
             "enable.auto.commit": False,  # an offset is committed after the work, never before
-            "auto.offset.reset": "error",  # lost records are said, not skipped
-            "partition.assignment.strategy": "cooperative-sticky",  # a rebalance takes only what moves
+            "auto.offset.reset": "error",  # lost records are reported, not skipped
+            # A rebalance takes only the partitions that move.
+            "partition.assignment.strategy": "cooperative-sticky",
             "session.timeout.ms": self.session_timeout_ms,
             "heartbeat.interval.ms": self.session_timeout_ms // 3,
             "max.poll.interval.ms": self.max_poll_interval_ms,
-            "check.crcs": True,  # bytes that a disk or a wire has changed are an error, not an order
+            # Bytes that a disk or a wire has changed are an error, not an order.
+            "check.crcs": True,
             "queued.max.messages.kbytes": self.prefetch_kib,
-            "fetch.queue.backoff.ms": 10,  # by default a full queue makes the fetcher sleep for a second
+            # By default a full queue makes the fetcher sleep for a second.
+            "fetch.queue.backoff.ms": 10,
         }

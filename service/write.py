@@ -1,139 +1,213 @@
-"""What a batch writes: tracking, fulfillment, dead letters and outbox in one statement, one transaction."""
+"""The transaction of a batch: write.sql with the dedup store's part and the rule's part in it."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from psycopg.sql import Literal
 from pydantic_core import to_json
-from sqlalchemy import Engine, TextClause, text
+from sqlalchemy import Connection, Engine, TextClause, text
 
+from contract.events import ACCEPTED, EVENTS, Event
+from contract.names import SUBSCRIBER
+from service import rule
 from service.database import classify_errors
 from service.dedup import Handled
 from service.ids import derive, traceparent
+from service.logs import exit_with_error
 from service.record import DeadLetter, Item, Message, payload
 
-Answers = dict[
-    str, str | None
-]  # message id -> None, or why the audit receiver refused its entry for good
+HERE = Path(__file__).parent
 
+# By message id: None, or why the audit receiver refused the entry for good.
+Answers = dict[str, str | None]
 
-# Which messages are fresh is the dedup store's part. Each insert sorts by its own unique key, so that two workers
-# with the same messages wait for each other instead of deadlocking.
-# What comes back is only what was not both first and fulfilled: of most batches, nothing.
-# An order that somebody else fulfilled is looked up by a function with a snapshot of its own. The flag
-# is_message is a column of its own because the planner takes half of the rows for true; for "kind is null"
-# it would expect one row, and join 500 by 500 in nested loops.
-WRITE = """
-    with item as materialized (
-        select * from json_to_recordset(cast(:items as json)) as i (
-            n int, is_message bool, topic text, partition int, "offset" bigint, event_id uuid, traceparent text,
-            message_id text, value_sha256 bytea, order_id text, fulfillment_id uuid, customer_id text,
-            placed_at text, lines json, total text, payload json, sequence bigint)
-    ), {fresh}, fulfilled as (
-        insert into fulfillment (order_id, fulfillment_id, message_id, customer_id, placed_at, lines, total)
-        select order_id, fulfillment_id, message_id, customer_id, placed_at::timestamptz, lines, total::numeric
-        from item join fresh using (message_id) order by order_id, n
-        on conflict do nothing returning message_id
-    ), buried as (
-        insert into dead_letter (topic, partition, "offset", kind, reason)
-        select topic, partition, "offset", payload->>'kind', payload->>'reason'
-        from item where not is_message order by topic, partition, "offset"
-        on conflict do nothing returning topic, partition, "offset"
-    ), decided as materialized (
-        select item.*, coalesce(f.message_id, fulfilled_by(order_id)) as fulfilled_by
-        from item join fresh using (message_id) left join fulfilled f using (message_id)
-    ), event (n, event_id, aggregate_type, aggregate_id, event_type, traceparent, payload) as (
-        select n, event_id, 'fulfillment', order_id, 'order-fulfilled', traceparent, (select row_to_json(e) from (
-               select message_id, order_id, fulfillment_id, customer_id, placed_at, lines, total) e)
-        from decided where fulfilled_by = message_id
-        union all
-        select n, event_id, 'rejection', order_id, 'order-rejected', traceparent, (select row_to_json(e) from (
-               select message_id, order_id, 'already_fulfilled' as reason, fulfilled_by) e)
-        from decided where fulfilled_by <> message_id
-        union all
-        select n, event_id, 'dead-letter', concat_ws('/', topic, partition, "offset"), 'record-dead-lettered',
-               traceparent, payload
-        from item join buried using (topic, partition, "offset")
-    ), published as (
-        insert into outbox (event_id, aggregate_type, aggregate_id, event_type, traceparent, payload)
-        select event_id, aggregate_type, aggregate_id, event_type, traceparent, payload from event order by n
-        on conflict do nothing
+# What is known of messages that are not fresh. The statement of write.sql cannot see what a worker
+# that it waited for has committed; this one can. A store that keeps no row for each message still
+# has the outbox's, whose event id is derived. Where tracking has a row and the outbox has none, the
+# event was deleted after its audit, so there is nothing left to send.
+FIND_KNOWN = text("""
+    select
+        item.message_id,
+        encode(coalesce(tracking.value_sha256, item.value_sha256), 'hex') as value_sha256,
+        outbox.event_type,
+        tracking.audited_at is not null
+            or tracking.audit_error is not null
+            or outbox.event_id is null as audited
+    from json_to_recordset(cast(:items as json)) as item (
+        message_id text, value_sha256 bytea, event_id uuid
     )
-    select item.message_id, decided.message_id is not null as first
-    from item left join decided using (message_id)
-    where item.is_message and decided.fulfilled_by is distinct from item.message_id"""
-
-# The statement above cannot see what the worker that it waited for has committed; this one can. A store that keeps
-# no row for each message has left the outbox's: its event id follows from the message id.
-KNOWN = text("""
-    select i.message_id, encode(coalesce(t.value_sha256, i.value_sha256), 'hex'), f.message_id is not null,
-           t.audited_at is not null or t.audit_error is not null as audited, false as first
-    from json_to_recordset(cast(:items as json)) i (message_id text, value_sha256 bytea, order_id text, event_id uuid)
-    left join tracking t on t.subscriber = :subscriber and t.message_id = i.message_id
-    left join fulfillment f on f.order_id = i.order_id and f.message_id = i.message_id
-    left join outbox o on o.event_id = i.event_id
-    where t.message_id is not null or o.event_id is not null""")
+    left join tracking
+        on tracking.subscriber = :subscriber and tracking.message_id = item.message_id
+    left join outbox on outbox.event_id = item.event_id
+    where tracking.message_id is not null or outbox.event_id is not null
+""")
 
 # Once the receiver has answered, a redelivery need not ask it again.
 MARK = text("""
-    update tracking t set audited_at = case when a.error is null then now() end, audit_error = a.error
-    from json_each_text(cast(:answers as json)) as a (message_id, error)
-    where t.subscriber = :subscriber and t.message_id = a.message_id""")
+    update tracking
+    set audited_at = case when answer.error is null then now() end, audit_error = answer.error
+    from json_each_text(cast(:answers as json)) as answer (message_id, error)
+    where tracking.subscriber = :subscriber and tracking.message_id = answer.message_id
+""")
+
+
+def read_sql(name: str) -> str:
+    """Return the SQL of a file beside this one, without its comments."""
+    lines = (HERE / name).read_text().splitlines()
+    return "\n".join(line for line in lines if not line.lstrip().startswith("--")).strip()
+
+
+class Rule(NamedTuple):
+    """A business rule: service/rule.py with rule.sql, or a test's own."""
+
+    sql: str
+    columns: str
+    facts: Callable[[Message, str], dict[str, Any]]
+    events: tuple[Event, ...]
+
+    def outcomes(self) -> dict[str, str]:
+        """Return the outcome of a message by the type of its deciding event."""
+        return {event.event_type: event.outcome for event in self.events if event.outcome}
+
+    def further_types(self) -> list[str]:
+        """Return the types of the events that follow another."""
+        return [event.event_type for event in self.events if event.follows]
+
+
+RULE = Rule(read_sql("rule.sql"), rule.COLUMNS, rule.facts, EVENTS)
 
 
 def write(
-    engine: Engine, subscriber: str, fresh: str, items: Sequence[Item], **given: Any
+    engine: Engine,
+    subscriber: str,
+    fresh: str,
+    items: Sequence[Item],
+    *,
+    rule: Rule = RULE,
+    **bound: Any,
 ) -> dict[str, Handled]:
     """Write what is fresh, and return what is now known of every message of the batch."""
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
+    parameters = {"subscriber": subscriber, "items": rows(items, subscriber, rule), **bound}
+    outcomes = rule.outcomes()
     with classify_errors(), engine.connect() as connection:
-        sent = {"subscriber": subscriber, "items": rows(items), **given}
-        others = {row.message_id: row.first for row in connection.execute(statement(fresh), sent)}
-        firsts = {
-            key: message.value_sha256 for key, message in messages.items() if others.get(key, True)
-        }
-        known = {
-            key: Handled(sha256, key not in others, audited=False, first=True)
-            for key, sha256 in firsts.items()
-        }
-        if before := [message for key, message in messages.items() if key not in firsts]:
-            known |= {
-                key: Handled(*found)
-                for key, *found in connection.execute(KNOWN, sent | {"items": rows(before)})
-            }
+        returned = connection.execute(statement(fresh, rule), parameters)
+        event_types = {row.message_id: row.event_type for row in returned}
+        repeated = [key for key, event_type in event_types.items() if event_type is None]
+        for message_id in repeated:
+            del event_types[message_id]
+        known = {}
+        if repeated:
+            repeats = rows([messages[key] for key in repeated], subscriber, rule)
+            known = find_known(connection, subscriber, repeats, outcomes)
+    for message_id in messages.keys() - set(repeated):
+        event_type = event_types.get(message_id)
+        outcome = outcomes[event_type] if event_type else ACCEPTED
+        value_sha256 = messages[message_id].value_sha256
+        known[message_id] = Handled(value_sha256, outcome, audited=False, first=True)
     return known
 
 
+def find_known(
+    connection: Connection, subscriber: str, items: str, outcomes: dict[str, str]
+) -> dict[str, Handled]:
+    """Return what is known of messages that were handled before."""
+    found = connection.execute(FIND_KNOWN, {"subscriber": subscriber, "items": items})
+    return {
+        row.message_id: Handled(
+            row.value_sha256, outcomes.get(row.event_type), row.audited, first=False
+        )
+        for row in found
+    }
+
+
 @cache
-def statement(fresh: str) -> TextClause:
-    """The write of a batch, with a dedup store's part in it."""
-    return text(WRITE.replace("{fresh}", fresh.strip()))
+def statement(fresh: str, rule: Rule = RULE) -> TextClause:
+    """Return the write of a batch, with this store's and this rule's part in it."""
+    check_event_types(rule)
+    types = {outcome: event_type for event_type, outcome in rule.outcomes().items()}
+    parts = {
+        "{fresh}": fresh.strip(),
+        "{rule}": rule.sql,
+        "{columns}": rule.columns.strip(),
+        "{events}": ", ".join(map(format_event, rule.events)),
+        "{accepted}": Literal(types[ACCEPTED]).as_string(),
+    }
+    sql = read_sql("write.sql")
+    for placeholder, part in parts.items():
+        sql = sql.replace(placeholder, part)
+    return text(sql)
+
+
+def format_event(event: Event) -> str:
+    """Return an event as a row of SQL."""
+    is_deciding = event.outcome is not None
+    values = (event.event_type, event.aggregate_type, is_deciding)
+    return f"({', '.join(Literal(value).as_string() for value in values)})"
+
+
+def check_event_types(rule: Rule) -> None:
+    """End the process if the rule and the contract do not name the same events."""
+    known = {event.event_type for event in rule.events}
+    literals = set(re.findall(r"'([^']*)'", rule.sql))
+    unknown = {literal for literal in literals if re.fullmatch(r"[a-z]+(-[a-z]+)+", literal)}
+    for event_type in sorted(unknown - known):
+        exit_with_error(f"service/rule.sql: {event_type} is not in EVENTS of contract/events.py")
+    for event_type in sorted(known - literals):
+        exit_with_error(f"contract/events.py: service/rule.sql never decides on {event_type}")
 
 
 def mark(engine: Engine, subscriber: str, answers: Answers) -> None:
-    """One statement and one commit for the whole batch."""
+    """Note in one statement and one commit what the audit receiver has answered for the batch."""
     with classify_errors(), engine.connect() as connection:
         connection.execute(MARK, {"subscriber": subscriber, "answers": to_json(answers).decode()})
 
 
-def rows(items: Sequence[Item]) -> str:
-    """The batch as one JSON array: one parameter, however many rows; and no spaces to read."""
-    return to_json([row(n, item) for n, item in enumerate(items)]).decode()
+def rows(items: Sequence[Item], subscriber: str = SUBSCRIBER, rule: Rule = RULE) -> str:
+    """Return the batch as one JSON array: one parameter, however many rows."""
+    further_types = rule.further_types()
+    found = []
+    for n, item in enumerate(items):
+        if isinstance(item, DeadLetter):
+            row = letter_row(item)
+        else:
+            row = message_row(item, subscriber, further_types) | rule.facts(item, subscriber)
+        row["n"] = n
+        found.append(row)
+    return to_json(found).decode()
 
 
-def row(n: int, item: Item) -> dict[str, Any]:
-    """What is stored of an item; its ids are derived from nothing but its message id, or a dead letter's place."""
-    place = item.record.place
-    if isinstance(item, DeadLetter):
-        event_id = derive("dead-letter", "{topic}/{partition}/{offset}".format_map(place))
-        ids = {"event_id": event_id, "traceparent": traceparent(None, event_id)}
-        return {"n": n, "is_message": False, **place, **ids, "payload": payload(item)}
-    message_id, event_id = item.message_id, derive("event", item.message_id)
-    known = {
-        "message_id": message_id,
-        "value_sha256": f"\\x{item.value_sha256}",
-        "sequence": item.sequence,
+def letter_row(letter: DeadLetter) -> dict[str, Any]:
+    """Return what is stored of a dead letter; its event id is derived from its place."""
+    place = letter.record.place
+    event_id = derive("dead-letter", "{topic}/{partition}/{offset}".format_map(place))
+    return {
+        **place,
+        "is_message": False,
+        "event_id": event_id,
+        "traceparent": traceparent(None, event_id),
+        "dead_letter": payload(letter),
     }
-    made = {"fulfillment_id": derive("fulfillment", message_id), "total": item.total}
-    ids = {"event_id": event_id, "traceparent": traceparent(item.traceparent, event_id)}
-    return {"n": n, "is_message": True, **place, **item.order, **known, **made, **ids}
+
+
+def message_row(message: Message, subscriber: str, further_types: list[str]) -> dict[str, Any]:
+    """Return what is stored of a message, whatever the rule; its ids are derived from its own."""
+    message_id = message.message_id
+    event_id = derive("event", message_id, subscriber)
+    row = {
+        **message.record.place,
+        "is_message": True,
+        "message_id": message_id,
+        "value_sha256": f"\\x{message.value_sha256}",
+        "sequence": message.sequence,
+        "event_id": event_id,
+        "traceparent": traceparent(message.traceparent, event_id),
+    }
+    if further_types:
+        row["further_ids"] = {
+            event_type: derive(event_type, message_id, subscriber) for event_type in further_types
+        }
+    return row

@@ -1,4 +1,4 @@
-"""Which messages came before: one contract, one file for each answer to it, one setting that chooses."""
+"""Which messages came before: one contract, and one file for each store that keeps it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,63 +7,64 @@ from types import ModuleType
 from typing import NamedTuple, Protocol
 
 from contract.extras import manifests
+from service.logs import exit_with_error
 from service.record import Item
 
 
 class Handled(NamedTuple):
-    """What is known of a message, whoever handled it."""
+    """What is known of a message, whichever worker handled it."""
 
     value_sha256: str
-    fulfilled: bool  # or else rejected
+    outcome: str | None  # None: not known any more, which happens only long after its audit
     audited: bool
     first: bool  # it was fresh, and has been handled just now
 
 
-# The business transaction: in its statement the store's SQL says which messages are fresh; any more is bound to it.
+# The business transaction: write.sql, in which the store's SQL says which messages are fresh.
+# It is given that SQL, the batch, and values for the parameters that the store's SQL has.
 Write = Callable[..., dict[str, Handled]]
 
 
 class DedupStore(Protocol):
     """One answer to "this message came twice". A batch holds each message id once."""
 
-    needs_sequence: bool  # a record without the header is then a dead letter
+    needs_sequence: bool  # a record without that header is then a dead letter
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:
-        """Find the fresh messages, give them their effect, and return what is now known of each message."""
+        """Find the fresh messages, write their effect, and return what is known of each message."""
 
     def settle(self, batch: Sequence[Item]) -> None:
-        """Keep for good that these were handled, if the claim has not done it already."""
+        """Keep for good that these were handled, if the claim has not done so already."""
 
 
 @dataclass
 class InTransaction:
-    """A store beside the business rows: its claim is a part of their statement, and there is nothing to settle."""
+    """A store beside the business rows: its claim is part of their statement."""
 
     write: Write
-    fresh: str  # common table expressions over the rows of item; the last is fresh, with the message_id of each
+    fresh: str  # common table expressions over item; the last is fresh (message_id)
     needs_sequence: bool = False
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:
-        """Claim and effect are one statement: both happen, or neither."""
+        """Claim and write the effect in one statement: both happen, or neither."""
         return self.write(self.fresh, batch)
 
     def settle(self, batch: Sequence[Item]) -> None:
-        """Nothing is left to do."""
+        """Do nothing: the claim is settled already."""
 
 
 def stores() -> dict[str, str]:
-    """Return the module of each store by its name: the default, and those of the extras that are here."""
-    found = {"tracking": "service.dedup.tracking"}
-    for named in manifests("dedup").values():
-        found |= named
-    return found
+    """Return the module of each store by name: the default, and those of the extras here."""
+    modules = {"tracking": "service.dedup.tracking"}
+    for section in manifests("dedup").values():
+        modules |= section
+    return modules
 
 
 def load_store(name: str) -> ModuleType:
-    """Return the module of this store."""
-    known = stores()
-    if name not in known:
-        raise SystemExit(
-            f"DEDUP_STORE={name}: there is no such store, only {', '.join(sorted(known))}"
-        )
-    return import_module(known[name])
+    """Return the module of this store, or end the process with those that there are."""
+    modules = stores()
+    if name not in modules:
+        names = ", ".join(sorted(modules))
+        exit_with_error(f"DEDUP_STORE={name}: there is no such store; set it to one of {names}")
+    return import_module(modules[name])

@@ -1,21 +1,34 @@
-"""A tracking table: one row for each message that was handled. The default."""
+"""The default store, a tracking table: one row for each message that was handled."""
 
 from service.dedup import DedupStore, InTransaction, Write
 
-# Insert first, ask never: who was first is decided by the primary key.
+# Insert first, ask never: the primary key decides who was first.
 FRESH = """
-    fresh as (
-        insert into tracking (subscriber, message_id, value_sha256, topic, partition, "offset")
-        select :subscriber, message_id, value_sha256, topic, partition, "offset"
-        from item where is_message order by message_id
-        on conflict do nothing returning message_id)"""
+fresh as (
+    insert into tracking (subscriber, message_id, value_sha256, topic, partition, "offset")
+    select :subscriber, message_id, value_sha256, topic, partition, "offset"
+    from item
+    where is_message
+    order by message_id
+    on conflict do nothing
+    returning message_id
+)
+"""
 
-# Retention, so many rows at a time: the oldest lie together, and rows that somebody holds are left for the next time.
+# Retention, a limited number of rows at a time: the oldest are next to each other, and rows that
+# somebody holds are left for the next time.
 FORGET = """
-    delete from tracking where ctid = any(array(select ctid from tracking
-        where subscriber = :subscriber and handled_at < :before limit :limit for update skip locked))"""
+delete from tracking
+where ctid = any(array(
+    select ctid
+    from tracking
+    where subscriber = :subscriber and handled_at < :before
+    limit :limit
+    for update skip locked
+))
+"""
 
 
 def make_store(write: Write) -> DedupStore:
-    """It forgets nothing by itself; what is forgotten, or lost with the table, is fresh again."""
+    """Return a store that forgets nothing by itself; what is deleted from it is fresh again."""
     return InTransaction(write, FRESH)

@@ -7,6 +7,7 @@ from typing import Any
 
 import requests
 
+from contract.events import ACCEPTED
 from lab.bench.naive import post_one
 from lab.bench.numbers import Number, compare
 from lab.environment import empty_tables
@@ -40,7 +41,7 @@ def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
 def make_entries(records: Sequence[Record]) -> list[Entry]:
     """Return the entries of one batch, all of them fulfilled."""
     [items] = split_conflicts(records)
-    return [Entry(item, fulfilled=True) for item in items if isinstance(item, Message)]
+    return [Entry(item, ACCEPTED) for item in items if isinstance(item, Message)]
 
 
 def make_event(number: int) -> dict[str, str]:

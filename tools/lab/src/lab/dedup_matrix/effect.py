@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, TextClause, text
 
+from contract.events import ACCEPTED
 from service.database import classify_errors
 from service.dedup import Handled
 from service.record import Item, Message
@@ -99,7 +100,7 @@ def write(
     return {
         message_id: Handled(
             value_sha256=sha256,
-            fulfilled=True,
+            outcome=ACCEPTED,
             audited=False,
             first=message_id in firsts,
         )

@@ -1,0 +1,111 @@
+"""What is settled before the first record: which events are ours, and where a new group begins."""
+
+from collections.abc import Sequence
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from sqlalchemy import Engine, text
+
+from contract.events import EVENTS
+from contract.names import SUBSCRIBER
+from service.consumer import RecordConsumer
+from service.database import classify_errors
+from service.logs import exit_with_error
+from service.outage import OutageError, Retry
+from service.settings import Settings
+
+KAFKA_SECONDS = 10
+
+# Insert first: the primary key decides which subscriber publishes an event type.
+CLAIM_TYPES = text("""
+    insert into publisher (event_type, subscriber)
+    select event_type, :subscriber
+    from unnest(cast(:event_types as text[])) as event_type
+    order by event_type
+    on conflict do nothing
+""")
+OTHER_PUBLISHERS = text("""
+    select event_type, subscriber
+    from publisher
+    where event_type = any(:event_types) and subscriber <> :subscriber
+    order by event_type
+""")
+
+
+def prepare(settings: Settings, engine: Engine, consumer: RecordConsumer) -> None:
+    """Settle both, waiting out what is down; raise AbandonedError if asked to stop meanwhile."""
+    retry = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds)
+    event_types = [event.event_type for event in EVENTS]
+    retry.wrap("start", claim_event_types)(engine, settings.subscriber, event_types)
+    retry.wrap("start", choose_start)(consumer.consumer, settings)
+
+
+def claim_event_types(engine: Engine, subscriber: str, event_types: Sequence[str]) -> None:
+    """Note that this subscriber publishes these event types, or end the process if another does.
+
+    Two subscribers that publish the same event would give each message two effects downstream.
+    """
+    parameters = {"subscriber": subscriber, "event_types": list(event_types)}
+    in_transaction = engine.execution_options(isolation_level="READ COMMITTED")
+    with classify_errors(), in_transaction.connect() as connection:
+        connection.execute(CLAIM_TYPES, parameters)
+        taken = connection.execute(OTHER_PUBLISHERS, parameters).first()
+        if taken is None:
+            connection.commit()
+    if taken is not None:
+        exit_with_error(
+            f"SUBSCRIBER={subscriber}: {taken.event_type} is already published by subscriber"
+            f" {taken.subscriber}; set SUBSCRIBER={taken.subscriber}, or give this subscriber"
+            " events of its own in contract/events.py"
+        )
+
+
+def choose_start(consumer: Consumer, settings: Settings) -> None:
+    """Decide what a new group does with the records that are there, before it has a member.
+
+    A partition without a committed offset is read from its beginning. START_FROM=end therefore
+    commits the end of each partition, once: one that is added later is read from its beginning.
+    """
+    start_from = settings.start_from
+    if start_from is None and settings.subscriber == SUBSCRIBER:
+        start_from = "beginning"
+    if start_from == "beginning":
+        return
+    try:
+        partitions = find_partitions(consumer, settings.input_topic)
+        if has_committed(consumer, partitions):
+            return
+        is_empty = seek_to_end(consumer, partitions)
+        if start_from is None and not is_empty:
+            exit_with_error(
+                f"START_FROM: group {settings.group_id} of subscriber {settings.subscriber} is new,"
+                f" and {settings.input_topic} has records: set START_FROM=beginning to handle them,"
+                " or START_FROM=end to handle only those that come from now on"
+            )
+        consumer.commit(offsets=partitions, asynchronous=False)
+    except KafkaException as error:
+        raise OutageError(f"Kafka: {error.args[0].str()}") from error
+
+
+def find_partitions(consumer: Consumer, topic: str) -> list[TopicPartition]:
+    """Return the partitions of a topic."""
+    found = consumer.list_topics(topic, timeout=KAFKA_SECONDS).topics[topic]
+    if found.error is not None:
+        raise KafkaException(found.error)
+    return [TopicPartition(topic, number) for number in found.partitions]
+
+
+def has_committed(consumer: Consumer, partitions: list[TopicPartition]) -> bool:
+    """Return whether the group has ever committed an offset here."""
+    committed = consumer.committed(partitions, timeout=KAFKA_SECONDS)
+    return any(partition.offset >= 0 for partition in committed)
+
+
+def seek_to_end(consumer: Consumer, partitions: list[TopicPartition]) -> bool:
+    """Set each partition to its end, and return whether there was no record in any."""
+    is_empty = True
+    for partition in partitions:
+        watermarks = consumer.get_watermark_offsets(partition, timeout=KAFKA_SECONDS)
+        beginning, end = watermarks or (0, 0)
+        partition.offset = end
+        is_empty = is_empty and beginning == end
+    return is_empty
