@@ -12,12 +12,12 @@ from sqlalchemy import Connection, Engine, TextClause, text
 
 from contract.events import ACCEPTED, EVENTS, Event
 from contract.names import SUBSCRIBER
-from service import rule
 from service.database import classify_errors
 from service.dedup import Handled
 from service.ids import derive, traceparent
 from service.logs import exit_with_error
 from service.record import DeadLetter, Item, Message, payload
+from service.rule import COLUMNS, facts
 
 HERE = Path(__file__).parent
 
@@ -77,7 +77,7 @@ class Rule(NamedTuple):
         return [event.event_type for event in self.events if event.follows]
 
 
-RULE = Rule(read_sql("rule.sql"), rule.COLUMNS, rule.facts, EVENTS)
+RULE = Rule(read_sql("rule.sql"), COLUMNS, facts, EVENTS)
 
 
 def write(

@@ -67,12 +67,13 @@ def create_app(settings: Settings, engine: Engine) -> Starlette:
 def check_items(body: Any, limit: int) -> list[dict[str, Any]]:
     """Return the items of a batch, or raise what is wrong with it as a whole."""
     items = body.get("items") if isinstance(body, dict) else None
-    is_list = isinstance(items, list) and len(items) > 0
-    if not is_list or not all(isinstance(item, dict) for item in items):
+    if not isinstance(items, list) or not items:
         raise HTTPException(400, "items: should be a list with at least one object")
+    if not all(isinstance(item, dict) for item in items):
+        raise HTTPException(400, "items: should hold nothing but objects")
     if len(items) > limit:
         raise HTTPException(413, f"items: at most {limit} are allowed")
-    return list(items)
+    return items
 
 
 def answer(engine: Engine, pairs: list[tuple[Any, Any]]) -> list[Answer]:

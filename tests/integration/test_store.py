@@ -1,21 +1,26 @@
-"""The write of a batch against real Postgres: who is first, who waits, and what another worker sees."""
+"""The write of a batch against real Postgres: who is first, who waits, what another worker sees."""
 
 import random
 import threading
 from functools import partial
 from hashlib import sha256
+from uuid import uuid5
 
 import pytest
 from sqlalchemy import Engine, text
 
+from contract.events import ACCEPTED, DEAD_LETTER, EVENTS, REJECTED, Event
+from contract.names import NAMESPACE, SUBSCRIBER
+from contract.samples import GOOD, every_sample
 from ops.stack.stack import Stack
 from service.database import classify_errors
 from service.dedup import Handled
 from service.dedup.tracking import FRESH
 from service.handler import Steps, handle, split_conflicts
+from service.ids import derive
 from service.outage import OutageError, RefusedError, Retry
 from service.record import Record
-from service.write import write
+from service.write import RULE, Rule, write
 from tests.builders import record, value
 from tests.client import connect, counts, fresh, query, until
 
@@ -33,16 +38,18 @@ def orders(prefix: str, numbers: list[int]) -> list[Record]:
     return [record(f"{prefix}-m{n}", value(f"{prefix}-o{n // 2}"), topic=prefix) for n in numbers]
 
 
-def store(engine: Engine, subscriber: str, records: list[Record]) -> dict[str, Handled]:
+def store(
+    engine: Engine, subscriber: str, records: list[Record], rule: Rule = RULE
+) -> dict[str, Handled]:
     """Write the records as one batch."""
-    [wave] = split_conflicts(records)
-    return write(engine, subscriber, FRESH, wave)
+    [part] = split_conflicts(records)
+    return write(engine, subscriber, FRESH, part, rule=rule)
 
 
 def test_overlapping_batches_of_four_workers_have_one_effect_each(
     engine: Engine, subscriber: str
 ) -> None:
-    """Workers given overlapping batches at the same moment: every message handled once, deadlocks retried."""
+    """Workers with overlapping batches at one moment: each message handled once, deadlocks retried."""
     prefix, rounds, seed = fresh("overlap"), 15, 20261121
     print(f"seed {seed}")  # noqa: T201
     firsts: list[str] = []
@@ -80,12 +87,13 @@ def test_overlapping_batches_of_four_workers_have_one_effect_each(
 def test_a_batch_that_waited_sees_what_the_other_worker_committed(
     engine: Engine, subscriber: str
 ) -> None:
-    """The second worker waits for the first, and then knows its hash: a repeat is told from a conflict."""
+    """The second worker waits for the first, and then knows its hash: a repeat or a conflict."""
     message_id = fresh("m")
     with connect(role="app") as other:
         other.execute("begin")
         other.execute(
-            'insert into tracking (subscriber, message_id, value_sha256, topic, partition, "offset")'
+            "insert into tracking"
+            ' (subscriber, message_id, value_sha256, topic, partition, "offset")'
             " values (%s, %s, sha256('other'), 't', 0, 0)",
             [subscriber, message_id],
         )
@@ -115,7 +123,7 @@ def wait_for_a_lock(holder: int) -> None:
 
 
 def test_an_order_that_another_worker_just_fulfilled_is_rejected_by_name(engine: Engine) -> None:
-    """A rejection names the message that fulfilled the order, also when that was committed a moment ago."""
+    """A rejection names the message that fulfilled the order, even if that was a moment ago."""
     order_id, first, second = fresh("o"), fresh("m"), fresh("m")
     with connect(role="app") as other:
         other.execute("begin")
@@ -136,32 +144,197 @@ def test_an_order_that_another_worker_just_fulfilled_is_rejected_by_name(engine:
     assert query(payload, second) == [(first,)]
 
 
-def test_two_subscribers_handle_the_same_message(engine: Engine) -> None:
-    """Tracking is kept for each subscriber: what one has handled is new to the other."""
-    message = record(fresh("m"), value(fresh("o")))
+def test_two_subscribers_have_an_event_each(engine: Engine) -> None:
+    """What one subscriber has handled is new to the other, and its event is not swallowed."""
+    message_id = fresh("m")
+    message = record(message_id, value(fresh("o")))
     one, two = (store(engine, fresh("subscriber"), [message]) for _ in range(2))
     assert [known.first for known in [*one.values(), *two.values()]] == [True, True]
+    tables = counts([message_id])
+    assert tables["fulfillment"][message_id] == 1
+    assert tables["outbox"][message_id] == 2
 
 
-def test_a_lost_tracking_table_does_not_double_the_events(engine: Engine) -> None:
-    """Handled again by another subscriber, the derived ids find their rows: one fulfillment, one event."""
+def test_the_ids_of_the_default_subscriber_do_not_contain_it(engine: Engine) -> None:
+    """What version 0.1 has published keeps its event id, so that nothing is published again."""
+    message_id = fresh("m")
+    store(engine, SUBSCRIBER, [record(message_id, value(fresh("o")))])
+    [(event_id,)] = query(EVENT_IDS, message_id)
+    assert str(event_id) == str(uuid5(NAMESPACE, f"event/{message_id}"))
+
+
+def test_a_lost_tracking_table_does_not_double_the_events(engine: Engine, subscriber: str) -> None:
+    """Handled again, a message finds its rows by their derived ids: one fulfillment, one event."""
     message_id = fresh("m")
     message = record(message_id, value(fresh("o")))
     for _ in range(2):
-        [known] = store(engine, fresh("subscriber"), [message]).values()
-        assert known.outcome == ACCEPTED
+        [known] = store(engine, subscriber, [message]).values()
+        assert (known.outcome, known.first) == (ACCEPTED, True)
+        with connect(role="postgres") as admin:
+            admin.execute("delete from tracking where message_id = %s", [message_id])
     tables = counts([message_id])
     assert tables["fulfillment"][message_id] == tables["outbox"][message_id] == 1
+
+
+def test_every_sample_of_the_contract_has_its_outcome(engine: Engine, subscriber: str) -> None:
+    """Accepted, rejected for each reason, in conflict, invalid: the tables say what the samples say."""
+    run = fresh("samples")
+    samples = every_sample(run)
+    records = [
+        Record(run, 0, n, sample.order_id.encode(), sample.value, [*sample.headers()])
+        for n, sample in enumerate(samples)
+    ]
+    steps = Steps(
+        partial(write, engine, subscriber, FRESH), lambda _: {}, lambda _: None, lambda _: None
+    )
+    handle(records, steps)
+    letters = dict(query('select "offset", reason from dead_letter where topic = %s', run))
+    found = "select event_type, payload->>'reason' from outbox where payload->>'message_id' = %s"
+    outcomes = RULE.outcomes()
+    for n, sample in enumerate(samples):
+        if sample.expected == DEAD_LETTER:
+            assert letters[n].startswith(sample.reason), sample
+        else:
+            [(event_type, reason)] = query(found, sample.message_id)
+            assert (outcomes[event_type], reason or "") == (sample.expected, sample.reason), sample
+    assert len(letters) == sum(sample.expected == DEAD_LETTER for sample in samples)
+
+
+# A rule of a test's own: an order may cost 40 at most, or is rejected without a winner; and each
+# fulfilled order has a second event.
+NOTED = Event("order-noted", "fulfillment.events", follows=ACCEPTED)
+DECISIONS = {
+    "order-fulfilled": "accepted",
+    "order-rejected": "item join fresh using (message_id) where total::numeric > 40",
+    "order-noted": "accepted",
+}
+MODEST = """
+accepted as (
+    insert into fulfillment (
+        order_id, fulfillment_id, message_id, customer_id, placed_at, lines, total
+    )
+    select order_id, fulfillment_id, message_id, customer_id, now(), lines, total::numeric
+    from item
+    join fresh using (message_id)
+    where total::numeric <= 40
+    order by order_id
+    on conflict do nothing
+    returning message_id, order_id
+),
+
+decision (message_id, n, event_type, aggregate_id, payload) as (
+    {decisions}
+)
+"""
+DECISION = """
+    select message_id, 0, '{event_type}', order_id, json_build_object(
+        'message_id', message_id, 'type', '{event_type}', 'reason', 'too_expensive'
+    )
+    from {source}
+"""
+EVENT_IDS = "select event_id from outbox where payload->>'message_id' = %s order by seq"
+PUBLISHED = (
+    "select event_type, event_id::text from outbox where payload->>'message_id' = %s order by seq"
+)
+
+
+def modest_rule(**changed: str) -> Rule:
+    """Return this rule, with other sources for some of its decisions."""
+    sources = DECISIONS | {name.replace("_", "-"): source for name, source in changed.items()}
+    decisions = [
+        DECISION.format(event_type=event_type, source=source)
+        for event_type, source in sources.items()
+    ]
+    sql = MODEST.format(decisions="union all".join(decisions))
+    return RULE._replace(sql=sql, events=(*EVENTS, NOTED))
+
+
+def test_a_rejection_needs_no_winner(engine: Engine, subscriber: str) -> None:
+    """A rule may reject for a reason of its own: an event, the outcome, and no row of an effect."""
+    message_id = fresh("m")
+    rejected = record(message_id, value(fresh("o")))  # it costs 47.70
+    for is_first in (True, False):
+        found = store(engine, subscriber, [rejected], modest_rule())
+        assert (found[message_id].outcome, found[message_id].first) == (REJECTED, is_first)
+    event_id = derive("event", message_id, subscriber)
+    assert query(PUBLISHED, message_id) == [("order-rejected", event_id)]
+    assert not counts([message_id])["fulfillment"]
+
+
+def test_a_further_event_is_published_beside_the_deciding_one(
+    engine: Engine, subscriber: str
+) -> None:
+    """Both are written once, the deciding one first, each under an id derived from its type."""
+    message_id = fresh("m")
+    cheap = record(message_id, value(fresh("o"), lines=[GOOD["lines"][0]]))
+    for _ in range(2):
+        found = store(engine, subscriber, [cheap], modest_rule())
+        assert found[message_id].outcome == ACCEPTED
+    assert query(PUBLISHED, message_id) == [
+        ("order-fulfilled", derive("event", message_id, subscriber)),
+        ("order-noted", derive("order-noted", message_id, subscriber)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"order_fulfilled": "accepted where false"},
+        {"order_rejected": "accepted"},
+    ],
+    ids=["undecided", "decided twice"],
+)
+def test_a_rule_that_does_not_decide_once_ends_the_process(
+    engine: Engine, subscriber: str, changed: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is a defect of the rule: nothing is written, dropped or buried, and the exit code is 2."""
+    message_id = fresh("m")
+    cheap = record(message_id, value(fresh("o"), lines=[GOOD["lines"][0]]))
+    with pytest.raises(SystemExit) as ended:
+        store(engine, subscriber, [cheap], modest_rule(**changed))
+    assert ended.value.code == 2
+    assert "has not exactly one deciding event" in capsys.readouterr().err
+    assert not any(counts([message_id]).values())
+
+
+def test_an_event_without_a_topic_ends_the_process(
+    engine: Engine, subscriber: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The outbox knows the aggregate types; one that it does not know is no fault of a message."""
+    message_id = fresh("m")
+    events = (*EVENTS, NOTED._replace(topic="nowhere.events"))
+    cheap = record(message_id, value(fresh("o"), lines=[GOOD["lines"][0]]))
+    with pytest.raises(SystemExit) as ended:
+        store(engine, subscriber, [cheap], modest_rule()._replace(events=events))
+    assert ended.value.code == 2
+    assert "outbox_aggregate_type_check" in capsys.readouterr().err
+    assert not any(counts([message_id]).values())
+
+
+def test_an_event_type_that_is_made_at_run_time_is_known_or_ends_the_process(
+    engine: Engine, subscriber: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A type that no literal shows, and that the contract does not know, is never dropped."""
+    message_id = fresh("m")
+    rule = modest_rule()
+    sql = rule.sql.replace("0, 'order-noted'", "0, concat('order', '-', 'lost')")
+    cheap = record(message_id, value(fresh("o"), lines=[GOOD["lines"][0]]))
+    with pytest.raises(SystemExit) as ended:
+        store(engine, subscriber, [cheap], rule._replace(sql=sql))
+    assert ended.value.code == 2
+    assert "service/rule.sql" in capsys.readouterr().err
+    assert not any(counts([message_id]).values())
 
 
 def test_a_message_that_a_constraint_refuses_is_buried_alone(
     engine: Engine, spoiled: Stack
 ) -> None:
-    """A CHECK that one of 64 good orders violates costs that one: a dead letter, and 63 fulfillments."""
+    """A CHECK that one of 64 good orders violates makes that one a dead letter; 63 are fulfilled."""
     prefix = fresh("check")
     with connect(role="postgres") as admin:
         admin.execute(
-            "alter table fulfillment add constraint no_13 check (customer_id <> 'thirteen') not valid"
+            "alter table fulfillment"
+            " add constraint no_13 check (customer_id <> 'thirteen') not valid"
         )
         try:
             records = [
@@ -188,7 +361,7 @@ def test_a_message_that_a_constraint_refuses_is_buried_alone(
 
 @pytest.mark.parametrize("sqlstate", ["57P01", "53300", "40001", "55P03", "08006"])
 def test_an_outage_is_never_a_refusal(engine: Engine, sqlstate: str) -> None:
-    """A shutdown, no connections left, a deadlock, a lock: the whole batch waits, nothing is buried."""
+    """A shutdown, no connections left, a deadlock, a lock: the batch waits, nothing is buried."""
     with pytest.raises(OutageError):
         raise_in_postgres(engine, sqlstate)
 

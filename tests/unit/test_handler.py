@@ -7,45 +7,48 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
+from contract.events import ACCEPTED, REJECTED
 from service.dedup import Handled
 from service.handler import Steps, handle
 from service.outage import OutageError, RefusedError, Retry
-from service.post import Entry
+from service.post import Entry, make_item
 from service.record import DeadLetter, Item, Message, Record
 from service.write import Answers
 from tests.builders import record, value
 
 
-class World:
-    """A database, a receiver and a group, as dictionaries; and the sequence in which they were asked."""
+class FakeServices:
+    """A database, a receiver and a group, as dictionaries; and in which sequence they were asked."""
 
-    def __init__(self, refuse: str = "") -> None:
+    def __init__(self, refused: str = "", rejected: Sequence[str] = ()) -> None:
         self.tracking: dict[str, Handled] = {}
         self.letters: list[DeadLetter] = []
         self.audit: dict[str, Any] = {}
         self.calls: list[str] = []
-        self.refuse = refuse  # the id of a message that the database never takes
+        self.refused = refused  # the id of a message that the database never takes
+        self.rejected = rejected  # the ids of messages that the rule does not accept
 
     def write(self, items: Sequence[Item]) -> dict[str, Handled]:
         """Insert first, ask never."""
         messages = [item for item in items if isinstance(item, Message)]
-        if self.refuse in [message.message_id for message in messages]:
+        if self.refused in [message.message_id for message in messages]:
             raise RefusedError("refused by the database: 23514")
         self.calls.append("write")
         self.letters += [item for item in items if isinstance(item, DeadLetter)]
-        first = {
-            m.message_id: Handled(m.value_sha256, fulfilled=True, audited=False, first=True)
-            for m in messages
-            if m.message_id not in self.tracking
-        }
-        before = {m.message_id: self.tracking.get(m.message_id) for m in messages}
-        self.tracking |= {key: row._replace(first=False) for key, row in first.items()}
-        return first | {key: row for key, row in before.items() if row}
+        known = {}
+        for message in messages:
+            message_id = message.message_id
+            outcome = REJECTED if message_id in self.rejected else ACCEPTED
+            fresh = Handled(message.value_sha256, outcome, audited=False, first=True)
+            known[message_id] = self.tracking.get(message_id, fresh)
+            self.tracking.setdefault(message_id, fresh._replace(first=False))
+        return known
 
     def post(self, entries: Sequence[Entry]) -> Answers:
-        """One effect for each key."""
+        """Have one effect for each key."""
         self.calls.append("post")
-        self.audit |= {entry.item()["idempotency_key"]: entry.item() for entry in entries}
+        for item in map(make_item, entries):
+            self.audit[item["idempotency_key"]] = item
         return {entry.message.message_id: None for entry in entries}
 
     def mark(self, answers: Answers) -> None:
@@ -58,103 +61,130 @@ class World:
         self.calls.append("commit")
 
     def steps(self) -> Steps:
-        """The four steps of this world."""
+        """Return the four steps of these services."""
         return Steps(self.write, self.post, self.mark, self.commit)
 
 
 def test_the_steps_come_in_their_sequence() -> None:
     """Commit, then POST, then mark, then the offsets: any other sequence can lose or double something."""
-    world = World()
-    handle([record("m-1"), record("m-2")], world.steps())
-    assert world.calls == ["write", "post", "mark", "commit"]
+    services = FakeServices()
+    handle([record("m-1"), record("m-2")], services.steps())
+    assert services.calls == ["write", "post", "mark", "commit"]
 
 
 def test_an_audited_redelivery_is_bypassed() -> None:
     """A redelivery whose audit is marked is neither posted nor marked again."""
-    world = World()
-    handle([record("m-1")], world.steps())
-    world.calls.clear()
-    handle([record("m-1")], world.steps())
-    assert world.calls == ["write", "commit"]
+    services = FakeServices()
+    handle([record("m-1")], services.steps())
+    services.calls.clear()
+    handle([record("m-1")], services.steps())
+    assert services.calls == ["write", "commit"]
 
 
 def test_an_unmarked_redelivery_posts_the_same_again() -> None:
     """After a crash before the mark the same key and body are posted once more."""
-    world = World()
-    handle([record("m-1")], Steps(world.write, world.post, lambda _: None, world.commit))
-    before = dict(world.audit)
-    handle([record("m-1")], world.steps())
-    assert world.audit == before
-    assert world.calls.count("post") == 2
+    services = FakeServices()
+    handle([record("m-1")], Steps(services.write, services.post, lambda _: None, services.commit))
+    before = dict(services.audit)
+    handle([record("m-1")], services.steps())
+    assert services.audit == before
+    assert services.calls.count("post") == 2
 
 
 def test_another_value_under_a_known_id_is_a_conflict() -> None:
     """In one batch or in two, the second value is a dead letter, and never a second message."""
-    world = World()
-    handle([record("m-1"), record("m-1", value(x=2))], world.steps())
-    handle([record("m-1", value(x=3))], world.steps())
-    assert [letter.kind for letter in world.letters] == ["conflict", "conflict"]
-    assert len(world.audit) == 1
+    services = FakeServices()
+    handle([record("m-1"), record("m-1", value(x=2))], services.steps())
+    handle([record("m-1", value(x=3))], services.steps())
+    assert [letter.kind for letter in services.letters] == ["conflict", "conflict"]
+    assert len(services.audit) == 1
 
 
 def test_a_conflict_does_not_hide_a_redelivery_in_the_same_batch() -> None:
     """A stored message redelivered beside another value of its id is recognised whichever comes first."""
-    world = World()
-    handle([record("m-1")], world.steps())
-    handle([record("m-1", value(x=2)), record("m-1")], world.steps())
-    assert [letter.record.value for letter in world.letters] == [value(x=2)]
+    services = FakeServices()
+    handle([record("m-1")], services.steps())
+    handle([record("m-1", value(x=2)), record("m-1")], services.steps())
+    assert [letter.record.value for letter in services.letters] == [value(x=2)]
 
 
 def test_a_message_that_the_database_refuses_is_buried_alone() -> None:
     """One refused message becomes a dead letter; the other hundred are fulfilled."""
-    world = World(refuse="m-50")
-    handle([record(f"m-{n}") for n in range(101)], world.steps())
-    assert [letter.record.headers for letter in world.letters] == [[("message_id", b"m-50")]]
-    assert len(world.audit) == 100
-    assert world.calls[-1] == "commit"
+    services = FakeServices(refused="m-50")
+    handle([record(f"m-{n}") for n in range(101)], services.steps())
+    assert [letter.record.headers for letter in services.letters] == [[("message_id", b"m-50")]]
+    assert len(services.audit) == 100
+    assert services.calls[-1] == "commit"
+
+
+def test_a_rejected_message_is_audited_counted_and_logged_as_one() -> None:
+    """A rule may say no: the audit is sent that outcome and nothing of a fulfillment."""
+    services = FakeServices(rejected=["m-2"])
+    rejected = counted("messages_total", outcome=REJECTED)
+    with capture_logs() as logged:
+        handle([record("m-1"), record("m-2")], services.steps())
+        handle([record("m-2")], services.steps())
+    bodies = {item["body"]["message_id"]: item["body"] for item in services.audit.values()}
+    assert bodies["m-1"]["outcome"] == ACCEPTED
+    assert bodies["m-2"]["outcome"] == REJECTED
+    assert bodies["m-2"]["fulfillment_id"] is None
+    assert counted("messages_total", outcome=REJECTED) == rejected + 1
+    assert [(line["event"], line["message_id"]) for line in logged] == [(REJECTED, "m-2")]
+
+
+def test_a_message_whose_event_was_deleted_is_not_audited_again() -> None:
+    """Nobody knows its outcome any more, because it was settled long ago."""
+    services = FakeServices()
+    handle([record("m-1")], services.steps())
+    services.calls.clear()
+    found = services.tracking["m-1"]._replace(outcome=None, audited=False)
+    services.tracking["m-1"] = found
+    handle([record("m-1")], services.steps())
+    assert services.calls == ["write", "commit"]
 
 
 def counted(name: str, **labels: str) -> float:
-    """What a counter says."""
+    """Return what a counter says."""
     return REGISTRY.get_sample_value(name, labels) or 0
 
 
-def test_a_message_that_the_database_refuses_is_told() -> None:
+def test_a_message_that_the_database_refuses_is_reported() -> None:
     """It is counted and logged as the dead letter that it became, and as nothing else."""
     letters, dropped = (
         counted("dead_letters_total", kind="invalid"),
         counted("messages_total", outcome="dropped"),
     )
-    with capture_logs() as told:
-        handle([record("m-1"), refused := record("m-2")], World(refuse="m-2").steps())
+    with capture_logs() as logged:
+        handle([record("m-1"), refused := record("m-2")], FakeServices(refused="m-2").steps())
     assert counted("dead_letters_total", kind="invalid") == letters + 1
     assert counted("messages_total", outcome="dropped") == dropped
-    assert [(line["event"], line["offset"]) for line in told] == [("dead_letter", refused.offset)]
+    assert [(line["event"], line["offset"]) for line in logged] == [("dead_letter", refused.offset)]
 
 
-def test_a_message_that_its_dedup_store_lets_fall_is_told() -> None:
+def test_a_message_that_its_dedup_store_drops_is_reported() -> None:
     """Neither fresh nor known, because it came too late: nobody is left to wonder where it went."""
-    world = World()
+    services = FakeServices()
     dropped = counted("messages_total", outcome="dropped")
-    with capture_logs() as told:
-        handle([record("m-1")], Steps(lambda _: {}, world.post, world.mark, world.commit))
+    with capture_logs() as logged:
+        handle([record("m-1")], Steps(lambda _: {}, services.post, services.mark, services.commit))
     assert counted("messages_total", outcome="dropped") == dropped + 1
-    assert [(line["event"], line["message_id"]) for line in told] == [("dropped", "m-1")]
-    assert world.calls == ["commit"]
+    assert [(line["event"], line["message_id"]) for line in logged] == [("dropped", "m-1")]
+    assert services.calls == ["commit"]
 
 
 def test_an_entry_that_the_receiver_refuses_is_marked_with_its_reason() -> None:
     """A whole request that is refused is halved until the bad entry stands alone; the offset moves on."""
-    world = World()
+    services = FakeServices()
     marked: Answers = {}
 
     def post(entries: Sequence[Entry]) -> Answers:
         if any(entry.message.message_id == "m-3" for entry in entries):
             raise RefusedError("413 too large")
-        return world.post(entries)
+        return services.post(entries)
 
     handle(
-        [record(f"m-{n}") for n in range(8)], Steps(world.write, post, marked.update, world.commit)
+        [record(f"m-{n}") for n in range(8)],
+        Steps(services.write, post, marked.update, services.commit),
     )
     assert {key: error for key, error in marked.items() if error} == {"m-3": "413 too large"}
     assert len(marked) == 8
@@ -163,7 +193,7 @@ def test_an_entry_that_the_receiver_refuses_is_marked_with_its_reason() -> None:
 @pytest.mark.parametrize("step", ["write", "post", "mark", "commit"])
 def test_an_outage_is_waited_out_at_every_step(step: str) -> None:
     """A step that fails three times and then works leaves exactly one effect, and no dead letter."""
-    world, waits = World(), list[float]()
+    services, waits = FakeServices(), list[float]()
     retry = Retry(waits.append, first_seconds=0.1, cap_seconds=5)
     failures = [OutageError("down")] * 3
 
@@ -175,10 +205,10 @@ def test_an_outage_is_waited_out_at_every_step(step: str) -> None:
 
         return retry.wrap(step, flaky)
 
-    steps = {name: getattr(world, name) for name in ("write", "post", "mark", "commit")}
+    steps = {name: getattr(services, name) for name in ("write", "post", "mark", "commit")}
     handle([record("m-1")], Steps(**steps | {step: failing(steps[step])}))
-    assert world.calls == ["write", "post", "mark", "commit"]
-    assert not world.letters
+    assert services.calls == ["write", "post", "mark", "commit"]
+    assert not services.letters
     assert len(waits) == 3
 
 
