@@ -17,6 +17,7 @@ from pydantic_core import to_json
 from pydantic_settings import BaseSettings
 
 from service.dedup import DedupStore, Handled, Write
+from service.logs import exit_with_error
 from service.outage import OutageError
 from service.record import Item, Message
 
@@ -25,9 +26,7 @@ try:
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError, ClientError
 except ModuleNotFoundError as missing:
-    raise SystemExit(
-        f"DEDUP_STORE=dynamodb: {missing}; install it: pip install '.[dynamodb]'"
-    ) from missing
+    exit_with_error(f"DEDUP_STORE=dynamodb: {missing}; install it: pip install '.[dynamodb]'")
 
 # Insert first, as in tracking; only what was stolen finds a row, and then the highest token wins, once. A thief
 # comes here twice: before its work with done = false, so that whoever was robbed is too late from now on.

@@ -32,7 +32,7 @@ def untracked(settings: Settings, engine: Engine, consumer: RecordConsumer) -> S
                 connection.execute(PUBLISH, event)
         return known
 
-    return Steps(write, real.post, real.mark, real.commit)
+    return real._replace(write=write)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def store(
 def test_overlapping_batches_of_four_workers_have_one_effect_each(
     engine: Engine, subscriber: str
 ) -> None:
-    """Workers with overlapping batches at one moment: each message handled once, deadlocks retried."""
+    """Workers with overlapping batches at one moment: each message is handled once."""
     prefix, rounds, seed = fresh("overlap"), 15, 20261121
     print(f"seed {seed}")  # noqa: T201
     firsts: list[str] = []
@@ -177,7 +177,7 @@ def test_a_lost_tracking_table_does_not_double_the_events(engine: Engine, subscr
 
 
 def test_every_sample_of_the_contract_has_its_outcome(engine: Engine, subscriber: str) -> None:
-    """Accepted, rejected for each reason, in conflict, invalid: the tables say what the samples say."""
+    """Accepted, rejected, in conflict or invalid: the tables say what the samples say."""
     run = fresh("samples")
     samples = every_sample(run)
     records = [
@@ -329,7 +329,7 @@ def test_an_event_type_that_is_made_at_run_time_is_known_or_ends_the_process(
 def test_a_message_that_a_constraint_refuses_is_buried_alone(
     engine: Engine, spoiled: Stack
 ) -> None:
-    """A CHECK that one of 64 good orders violates makes that one a dead letter; 63 are fulfilled."""
+    """A CHECK that one of 64 good orders violates buries that one; the other 63 are fulfilled."""
     prefix = fresh("check")
     with connect(role="postgres") as admin:
         admin.execute(

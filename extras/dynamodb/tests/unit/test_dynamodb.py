@@ -35,7 +35,7 @@ def test_the_service_needs_no_boto3() -> None:
 def test_who_chooses_it_without_boto3_is_told_what_to_install() -> None:
     """One sentence with the setting and the way out, and no traceback."""
     found = run("load_store('dynamodb')")
-    assert found.returncode == 1
+    assert found.returncode == 2
     assert found.stderr.startswith("DEDUP_STORE=dynamodb: ")
     assert "pip install '.[dynamodb]'" in found.stderr
     assert "Traceback" not in found.stderr

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 
+from contract.names import SUBSCRIBER
 from extras.watermark.spark_marks import watermarked
 from ops.stack.stack import Stack
 from service.database import connect_to
@@ -109,7 +110,6 @@ def test_the_service_lets_each_number_pass_once(spoiled: Stack, sent: DataSet) -
         "DEDUP_STORE": "watermark",
         "INPUT_TOPIC": sent.topic,
         "GROUP_ID": sent.topic,
-        "SUBSCRIBER": sent.topic,
     }
     env = {**own, "BATCH_RECORDS": str(BATCH)}
     try:
@@ -142,7 +142,7 @@ def test_the_service_lets_each_number_pass_once(spoiled: Stack, sent: DataSet) -
     highest = {
         partition: number for (partition, _), number in zip(sent.places, NUMBERS, strict=True)
     }
-    assert {n: answer.json()["marks"][sent.topic] for n, answer in marks.items()} == highest
+    assert {n: answer.json()["marks"][SUBSCRIBER] for n, answer in marks.items()} == highest
     assert {answer.headers["Content-Type"] for answer in marks.values()} == {"application/json"}
 
 

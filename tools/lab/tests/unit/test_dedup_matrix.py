@@ -1,8 +1,8 @@
 """The dedup matrix's pages and command, without a process."""
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ import pytest
 from lab.dedup_matrix import page
 from lab.dedup_matrix.anomalies import ANOMALIES
 from lab.dedup_matrix.command import dedup_matrix, is_as_declared
-from lab.dedup_matrix.effect import Moments, write
 from lab.dedup_matrix.stores import CONTROLS, STORES
 from lab.dedup_matrix.trial import Verdict
 from ops.settings import Settings
@@ -103,9 +102,12 @@ def test_an_unknown_name_is_refused_before_anything_is_started(
         dedup_matrix(Settings(), NO_STEP, chosen_stores, anomalies, 0, None)
 
 
-def test_an_unknown_store_ends_the_service_with_a_sentence() -> None:
+def test_an_unknown_store_ends_the_service_with_a_sentence(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """DEDUP_STORE is named, and so is what there is."""
-    with pytest.raises(
-        SystemExit, match=r"DEDUP_STORE=lookup: there is no such store, only .*tracking"
-    ):
-        load_store("lookup").make_store(partial(write, NO_ENGINE, "nobody", Moments()))
+    with pytest.raises(SystemExit) as ended:
+        load_store("lookup")
+    assert ended.value.code == 2
+    sentence = capsys.readouterr().err
+    assert re.match("DEDUP_STORE=lookup: there is no such store.* tracking", sentence)
