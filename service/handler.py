@@ -190,7 +190,7 @@ def report(
 def name_outcome(known: Handled | None) -> str:
     """Return what a message that is no dead letter is counted as."""
     if known is None:
-        return "dropped"  # neither fresh nor known: it came too late for a store that expects a sequence
+        return "dropped"  # it came too late for a dedup store that expects a sequence
     if known.first and known.outcome:
         return known.outcome
     return "duplicate"

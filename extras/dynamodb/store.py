@@ -1,8 +1,9 @@
-"""DynamoDB: a claim with an owner, a lease and a fencing token; and in Postgres a fence, which decides.
+"""DynamoDB: a claim with an owner, a lease and a fencing token; in Postgres a fence, which decides.
 
-The fence is a tracking table by another name: whatever leases, clocks and DynamoDB itself do, a message has one
-effect because its transaction looks there. What DynamoDB adds is that a worker sees what others have in hand before
-it begins. A bare emit, such as a POST, stays at-least-once under any lease: it has no transaction that could look.
+The fence is a tracking table by another name: whatever leases, clocks and DynamoDB itself do, a
+message has one effect because its transaction looks there. What DynamoDB adds is that a worker sees
+what others are working on before it begins. A bare emit, such as a POST, stays at-least-once under
+any lease: it has no transaction that could look.
 """
 
 import time
@@ -10,12 +11,13 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import Field
 from pydantic_core import to_json
 from pydantic_settings import BaseSettings
 
+from contract.names import SUBSCRIBER
 from service.dedup import DedupStore, Handled, Write
 from service.logs import exit_with_error
 from service.outage import OutageError
@@ -28,55 +30,89 @@ try:
 except ModuleNotFoundError as missing:
     exit_with_error(f"DEDUP_STORE=dynamodb: {missing}; install it: pip install '.[dynamodb]'")
 
-# Insert first, as in tracking; only what was stolen finds a row, and then the highest token wins, once. A thief
-# comes here twice: before its work with done = false, so that whoever was robbed is too late from now on.
+# Insert first, as in tracking. Only a stolen message finds a row, and then the highest token wins,
+# once. A thief comes here twice: the first time before its work, with done = false, so that the
+# worker that it has stolen from is too late from then on.
 FENCED = """
-    fresh as (
-        insert into fence (subscriber, message_id, token, done)
-        select :subscriber, message_id, token::bigint, cast(:done as boolean)
-        from item join json_each_text(cast(:tokens as json)) as claimed (message_id, token) using (message_id)
-        order by message_id
-        on conflict (subscriber, message_id) do update set token = excluded.token, done = excluded.done
-        where not fence.done and fence.token <= excluded.token
-        returning case when done then message_id end as message_id
-    )
+fresh as (
+    insert into fence (subscriber, message_id, token, done)
+    select :subscriber, message_id, token::bigint, cast(:done as boolean)
+    from item
+    join json_each_text(cast(:tokens as json)) as claimed (message_id, token) using (message_id)
+    order by message_id
+    on conflict (subscriber, message_id) do update set
+        token = excluded.token,
+        done = excluded.done
+    where not fence.done and fence.token <= excluded.token
+    returning case when done then message_id end as message_id
+)
 """
 
 # Retention of the fence, as in tracking; DynamoDB has its own.
 FORGET = """
-    delete from fence where ctid = any(array(
-        select ctid from fence where subscriber = :subscriber and touched_at < :before
-        limit :limit for update skip locked))
+delete from fence
+where ctid = any(array(
+    select ctid
+    from fence
+    where subscriber = :subscriber and touched_at < :before
+    limit :limit
+    for update skip locked
+))
 """
 
 Part = TypeVar("Part")
-AT_ONCE = 100  # items that one request may read, or write as one transaction, at twice the units of single writes
-UNMOVED = "attribute_not_exists(id) or (fencing_token = :seen and done = :no)"  # nobody has been there since we looked
+ItemOfTable = dict[str, Any]
+Put = dict[str, Any]
+
+# Items that one request may read, or write as one transaction.
+REQUEST_ITEMS = 100
+
+# Nobody has changed the item since we read it.
+UNCHANGED = "attribute_not_exists(id) or (fencing_token = :seen and done = :no)"
+
+CONDITION_FAILED = "ConditionalCheckFailed"
 WAY_OUT = {
-    "ResourceNotFoundException": "there is no table DYNAMODB_TABLE; `python -m extras.dynamodb.store` makes it",
+    "ResourceNotFoundException": (
+        "there is no table DYNAMODB_TABLE; `python -m extras.dynamodb.store` makes it"
+    ),
     "AccessDeniedException": "the key may not BatchGetItem and PutItem in DYNAMODB_TABLE",
     "UnrecognizedClientException": "AWS_ACCESS_KEY_ID is not known there",
 }
 
 
 class Settings(BaseSettings):
-    """Read from the environment; AWS_DEFAULT_REGION and the keys are found there, too, or wherever boto3 looks."""
+    """Read from the environment, where boto3 also looks for AWS_DEFAULT_REGION and the keys."""
 
-    subscriber: str = Field(
-        default="fulfillment", pattern="^[^#]+$"
-    )  # a # parts it from the message id
-    dynamodb_url: str | None = None  # or else AWS's own
+    # A # separates it from the message id.
+    subscriber: str = Field(default=SUBSCRIBER, pattern="^[^#]+$")
+    dynamodb_url: str | None = None  # None: AWS's own
     dynamodb_table: str = "dedup"
-    dynamodb_lease_seconds: float = (
-        10  # after a crash others wait so long; too short costs work, never an effect
-    )
+    # After a crash others wait this long; too short a lease costs work, never an effect.
+    dynamodb_lease_seconds: float = 10
     dynamodb_retention_days: float = 30  # more than a topic's retention and the longest replay
     dynamodb_timeout_seconds: float = 2  # a batch of 500 makes 15 requests, all between two polls
 
 
+class Sighting(NamedTuple):
+    """Another worker's token, and since when it has not changed."""
+
+    token: int
+    since: float
+
+
+class Claim(NamedTuple):
+    """A token of ours, and the hash of the message that was handled under it."""
+
+    token: int
+    value_sha256: str
+
+
 @dataclass
 class Leases:
-    """The claims of one worker. Clocks may be hours apart: a lease is timed by whoever waits for its end."""
+    """The claims of one worker.
+
+    Clocks may be hours apart: a lease is timed by the worker that waits for its end.
+    """
 
     write: Write
     client: Any
@@ -86,44 +122,38 @@ class Leases:
     clock: Callable[[], float] = time.time  # only for when DynamoDB may forget
     fresh: str = FENCED
     needs_sequence: bool = False
-    seen: dict[str, tuple[int, float]] = field(
-        default_factory=dict
-    )  # somebody's token, and since when it stands
-    held: dict[str, tuple[int, str]] = field(
-        default_factory=dict
-    )  # our token, and the hash of what was handled
+    seen: dict[str, Sighting] = field(default_factory=dict)
+    held: dict[str, Claim] = field(default_factory=dict)
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:
-        """Claim what is not done, all of it or wait; then the fence decides what of it is fresh."""
+        """Claim all that is not done, or wait; then the fence decides what of it is fresh."""
         messages = {item.message_id: item for item in batch if isinstance(item, Message)}
-        items = {key: self.unclaimed(message) for key, message in messages.items()} | self.read(
-            sorted(messages)
-        )
+        items = {key: self.unclaimed(message) for key, message in messages.items()}
+        items |= self.read(sorted(messages))
         todo = {key: items[key] for key in sorted(items) if not items[key]["done"]}
-        if taken := [key for key, item in todo.items() if self.is_taken(key, item)]:
+        taken = [key for key, item in todo.items() if self.is_taken(key, item)]
+        if taken:
             raise OutageError(
                 f"DynamoDB: {len(taken)} messages are in another worker's hands, such as {taken[0]}"
             )
         tokens = self.take(todo)
-        given = to_json(tokens).decode()
-        if stolen := [messages[key] for key, item in todo.items() if item["owner"] != self.owner]:
-            self.write(self.fresh, stolen, tokens=given, done=False)
-        known = self.write(self.fresh, batch, tokens=given, done=True)
-        if lost := sorted(tokens.keys() - known.keys()):
+        bound = {"tokens": to_json(tokens).decode()}
+        stolen = [messages[key] for key, item in todo.items() if item["owner"] != self.owner]
+        if stolen:
+            self.write(self.fresh, stolen, **bound, done=False)
+        known = self.write(self.fresh, batch, **bound, done=True)
+        lost = sorted(tokens.keys() - known.keys())
+        if lost:
             raise OutageError(
-                f"DynamoDB: {len(lost)} messages were taken away by another worker, such as {lost[0]}"
+                f"DynamoDB: another worker took {len(lost)} messages away, such as {lost[0]}"
             )
-        for key in [key for key, handled in known.items() if not handled.first]:
-            before = {
-                "value_sha256": items[key]["value_sha256"],
-                "audited": known[key].audited or items[key]["done"],
-            }
-            known[key] = known[key]._replace(**before)
-        self.held |= {key: (token, known[key].value_sha256) for key, token in tokens.items()}
+        known = {key: complete(handled, items[key]) for key, handled in known.items()}
+        for key, token in tokens.items():
+            self.held[key] = Claim(token, known[key].value_sha256)
         return known
 
-    def unclaimed(self, message: Message) -> dict[str, Any]:
-        """What stands for an item that is not there."""
+    def unclaimed(self, message: Message) -> ItemOfTable:
+        """Return what an item that is not there counts as."""
         return {
             "owner": self.owner,
             "fencing_token": 0,
@@ -131,143 +161,157 @@ class Leases:
             "value_sha256": message.value_sha256,
         }
 
-    def is_taken(self, key: str, item: dict[str, Any]) -> bool:
-        """Whether somebody else has it, whose token did not yet stand still before our eyes for his whole lease."""
+    def is_taken(self, key: str, item: ItemOfTable) -> bool:
+        """Return whether another worker has it, whose token has changed within its lease."""
         if item["owner"] == self.owner:
             return False
-        if key not in self.seen or self.seen[key][0] != item["fencing_token"]:
-            self.seen[key] = item["fencing_token"], self.elapsed()
-        return self.elapsed() - self.seen[key][1] < float(item["lease_ms"]) / 1000
+        token = item["fencing_token"]
+        if key not in self.seen or self.seen[key].token != token:
+            self.seen[key] = Sighting(token, self.elapsed())
+        lease_seconds = float(item["lease_ms"]) / 1000
+        return self.elapsed() - self.seen[key].since < lease_seconds
 
-    def take(self, todo: dict[str, Any]) -> dict[str, int]:
-        """Claim them with their next tokens, in the sequence of their ids: so no two workers wait for each other."""
+    def take(self, todo: dict[str, ItemOfTable]) -> dict[str, int]:
+        """Claim them with their next tokens, sorted by id, so that no workers block each other."""
         tokens = {key: int(item["fencing_token"]) + 1 for key, item in todo.items()}
-        puts = [
-            self.put(key, token - 1, token, todo[key]["value_sha256"], False)
-            for key, token in tokens.items()
-        ]
-        if any(self.refused(some) for some in parts(puts)):
-            raise OutageError("DynamoDB: another worker was faster")
+        puts = []
+        for key, token in tokens.items():
+            claim = Claim(token, todo[key]["value_sha256"])
+            puts.append(self.put(key, token - 1, claim, done=False))
+        for some in split(puts):
+            if self.put_all(some):
+                raise OutageError("DynamoDB: another worker was faster")
         return tokens
 
     def settle(self, batch: Sequence[Item]) -> None:
         """Mark as done what is still ours; a thief marks what it took."""
-        ours = sorted(
-            i.message_id for i in batch if isinstance(i, Message) and i.message_id in self.held
-        )
-        for some in parts(
-            [self.put(key, self.held[key][0], *self.held[key], True) for key in ours]
-        ):
-            left = some
-            while lost := self.refused(left):
-                left = [put for put in left if put not in lost]
+        ids = [item.message_id for item in batch if isinstance(item, Message)]
+        ours = sorted(key for key in ids if key in self.held)
+        puts = [self.put(key, self.held[key].token, self.held[key], done=True) for key in ours]
+        for some in split(puts):
+            lost = self.put_all(some)
+            while lost:
+                some = [put for put in some if put not in lost]
+                lost = self.put_all(some)
         self.held.clear()
         self.seen.clear()
 
-    def put(self, key: str, seen: int, token: int, value_sha256: str, done: bool) -> dict[str, Any]:
-        """A claim of ours, or its end, unless somebody has moved what we saw."""
-        settings, lease_ms = self.settings, int(self.settings.dynamodb_lease_seconds * 1000)
-        expires_at = int(
-            self.clock() + settings.dynamodb_retention_days * 86400
-        )  # of a live claim, too
+    def put(self, key: str, seen: int, claim: Claim, *, done: bool) -> Put:
+        """Return a claim of ours, or its end, for as long as nobody has changed what we saw."""
+        settings = self.settings
+        retention_seconds = settings.dynamodb_retention_days * 86400
         item = {
             "id": self.id(key),
             "owner": self.owner,
-            "lease_ms": lease_ms,
-            "fencing_token": token,
+            "lease_ms": int(settings.dynamodb_lease_seconds * 1000),
+            "fencing_token": claim.token,
             "done": done,
+            "value_sha256": claim.value_sha256,
+            "expires_at": int(self.clock() + retention_seconds),  # of a live claim, too
         }
-        put = {
-            "Item": item | {"value_sha256": value_sha256, "expires_at": expires_at},
-            "ConditionExpression": UNMOVED,
+        return {
+            "Put": {
+                "TableName": settings.dynamodb_table,
+                "Item": item,
+                "ConditionExpression": UNCHANGED,
+                "ExpressionAttributeValues": {":seen": seen, ":no": False},
+            }
         }
-        values = {"ExpressionAttributeValues": {":seen": seen, ":no": False}}
-        return {"Put": {"TableName": settings.dynamodb_table} | put | values}
 
-    def read(self, keys: Sequence[str]) -> dict[str, Any]:
-        """The items that are there, each as it is now."""
-        found, table = list[dict[str, Any]](), self.settings.dynamodb_table
-        for some in parts(keys):
-            asked = {"Keys": [{"id": self.id(key)} for key in some], "ConsistentRead": True}
+    def read(self, keys: Sequence[str]) -> dict[str, ItemOfTable]:
+        """Return the items that are there, each as it is now."""
+        table = self.settings.dynamodb_table
+        found: list[ItemOfTable] = []
+        for some in split(keys):
+            request = {"Keys": [{"id": self.id(key)} for key in some], "ConsistentRead": True}
             with classify_errors():
-                answer = self.client.batch_get_item(RequestItems={table: asked})
+                answer = self.client.batch_get_item(RequestItems={table: request})
             if answer["UnprocessedKeys"]:
                 raise OutageError("DynamoDB: throttled")
             found += answer["Responses"][table]
         return {item["id"].partition("#")[2]: item for item in found}
 
-    def refused(self, writes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Write all or nothing; what comes back are those whose condition did not hold."""
+    def put_all(self, puts: list[Put]) -> list[Put]:
+        """Write all or nothing, and return those whose condition did not hold."""
+        if not puts:
+            return []
         try:
             with classify_errors():
-                if writes:
-                    self.client.transact_write_items(TransactItems=writes)
+                self.client.transact_write_items(TransactItems=puts)
         except self.client.exceptions.TransactionCanceledException as error:
             reasons = [reason["Code"] for reason in error.response["CancellationReasons"]]
-            if set(reasons) - {
-                "None",
-                "ConditionalCheckFailed",
-            }:  # a conflict with another transaction, or throttled
+            if set(reasons) - {"None", CONDITION_FAILED}:
+                # A conflict with another transaction, or throttled.
                 raise OutageError(f"DynamoDB: {error}") from error
-            return [
-                write for write, reason in zip(writes, reasons, strict=True) if reason != "None"
-            ]
+            pairs = zip(puts, reasons, strict=True)
+            return [put for put, reason in pairs if reason == CONDITION_FAILED]
         return []
 
     def id(self, key: str) -> str:
-        """The item's key."""
+        """Return the item's key."""
         return f"{self.settings.subscriber}#{key}"
 
 
-def parts(things: Sequence[Part]) -> list[list[Part]]:
-    """As many at a time as one request takes."""
-    return [list(things[n : n + AT_ONCE]) for n in range(0, len(things), AT_ONCE)]
+def complete(handled: Handled, item: ItemOfTable) -> Handled:
+    """Return what is known of a message, with what only DynamoDB knows of an earlier handling."""
+    if handled.first:
+        return handled
+    return handled._replace(
+        value_sha256=item["value_sha256"],
+        audited=handled.audited or item["done"],
+    )
+
+
+def split(things: Sequence[Part]) -> list[list[Part]]:
+    """Split them into lists that one request takes."""
+    starts = range(0, len(things), REQUEST_ITEMS)
+    return [list(things[start : start + REQUEST_ITEMS]) for start in starts]
 
 
 @contextmanager
 def classify_errors() -> Iterator[None]:
-    """What passes, or can be put right outside, leaves as an outage; a request that is not understood is a defect."""
+    """Raise what passes, or can be put right outside, as an outage; anything else is a defect."""
     try:
         yield
     except ClientError as error:
         code = error.response["Error"]["Code"]
         if code in {"ValidationException", "TransactionCanceledException"}:
             raise
-        raise OutageError(
-            f"DynamoDB: {code}: {WAY_OUT.get(code, error.response['Error']['Message'])}"
-        ) from error
+        way_out = WAY_OUT.get(code, error.response["Error"]["Message"])
+        raise OutageError(f"DynamoDB: {code}: {way_out}") from error
     except BotoCoreError as error:
         raise OutageError(f"DynamoDB (DYNAMODB_URL): {error}") from error
 
 
 def connect(settings: Settings) -> Any:
-    """A client that gives up soon, because between two attempts the consumer has to poll."""
-    timeout = settings.dynamodb_timeout_seconds
+    """Return a client that gives up soon, because the consumer has to poll in the meantime."""
     config = Config(
-        connect_timeout=timeout, read_timeout=timeout, retries={"total_max_attempts": 1}
+        connect_timeout=settings.dynamodb_timeout_seconds,
+        read_timeout=settings.dynamodb_timeout_seconds,
+        retries={"total_max_attempts": 1},
     )
     return boto3.resource("dynamodb", endpoint_url=settings.dynamodb_url, config=config).meta.client
 
 
 def make_table(settings: Settings) -> None:
-    """The table of all subscribers, unless it is there; DynamoDB forgets what has expired."""
-    client, table = connect(settings), settings.dynamodb_table
-    key = {"AttributeName": "id"}
+    """Make the table of all subscribers, unless it is there; DynamoDB deletes what has expired."""
+    client = connect(settings)
+    table = settings.dynamodb_table
     with suppress(client.exceptions.ResourceInUseException):
         client.create_table(
             TableName=table,
-            KeySchema=[key | {"KeyType": "HASH"}],
-            AttributeDefinitions=[key | {"AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
             BillingMode="PAY_PER_REQUEST",
         )
         client.get_waiter("table_exists").wait(TableName=table)
-        forget = {"Enabled": True, "AttributeName": "expires_at"}
-        client.update_time_to_live(TableName=table, TimeToLiveSpecification=forget)
+        expiry = {"Enabled": True, "AttributeName": "expires_at"}
+        client.update_time_to_live(TableName=table, TimeToLiveSpecification=expiry)
 
 
-def make_store(write: Write, **given: Any) -> DedupStore:
-    """It forgets in two places, each by itself: a message that both have forgotten is fresh again."""
-    settings = Settings(**given)
+def make_store(write: Write) -> DedupStore:
+    """Return a store that forgets in two places: what both have forgotten is fresh again."""
+    settings = Settings()
     return Leases(write, connect(settings), settings)
 
 

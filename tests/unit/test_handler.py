@@ -18,7 +18,7 @@ from tests.builders import record, value
 
 
 class FakeServices:
-    """A database, a receiver and a group, as dictionaries; and in which sequence they were asked."""
+    """A database, a receiver and a group, as dictionaries, and the calls that they were given."""
 
     def __init__(self, refused: str = "", rejected: Sequence[str] = ()) -> None:
         self.tracking: dict[str, Handled] = {}
@@ -66,7 +66,7 @@ class FakeServices:
 
 
 def test_the_steps_come_in_their_sequence() -> None:
-    """Commit, then POST, then mark, then the offsets: any other sequence can lose or double something."""
+    """Commit, POST, mark, offsets: any other sequence can lose or double something."""
     services = FakeServices()
     handle([record("m-1"), record("m-2")], services.steps())
     assert services.calls == ["write", "post", "mark", "commit"]
@@ -101,7 +101,7 @@ def test_another_value_under_a_known_id_is_a_conflict() -> None:
 
 
 def test_a_conflict_does_not_hide_a_redelivery_in_the_same_batch() -> None:
-    """A stored message redelivered beside another value of its id is recognised whichever comes first."""
+    """A redelivery beside another value of its id is recognized whichever comes first."""
     services = FakeServices()
     handle([record("m-1")], services.steps())
     handle([record("m-1", value(x=2)), record("m-1")], services.steps())
@@ -173,7 +173,7 @@ def test_a_message_that_its_dedup_store_drops_is_reported() -> None:
 
 
 def test_an_entry_that_the_receiver_refuses_is_marked_with_its_reason() -> None:
-    """A whole request that is refused is halved until the bad entry stands alone; the offset moves on."""
+    """A refused request is bisected until the bad entry is alone; the offset moves on."""
     services = FakeServices()
     marked: Answers = {}
 
@@ -192,7 +192,7 @@ def test_an_entry_that_the_receiver_refuses_is_marked_with_its_reason() -> None:
 
 @pytest.mark.parametrize("step", ["write", "post", "mark", "commit"])
 def test_an_outage_is_waited_out_at_every_step(step: str) -> None:
-    """A step that fails three times and then works leaves exactly one effect, and no dead letter."""
+    """A step that fails three times and then works leaves one effect, and no dead letter."""
     services, waits = FakeServices(), list[float]()
     retry = Retry(waits.append, first_seconds=0.1, cap_seconds=5)
     failures = [OutageError("down")] * 3

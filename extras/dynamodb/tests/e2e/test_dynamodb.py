@@ -1,4 +1,4 @@
-"""The service with its claims on DynamoDB, killed in the middle of a batch: the same one of everything."""
+"""The service with claims on DynamoDB, killed in the middle of a batch: one of everything."""
 
 import sys
 
@@ -20,7 +20,7 @@ TABLES = ("fulfillment", "outbox", "audit_entry", "audit_outbox")
 def test_a_worker_killed_with_open_claims_loses_and_doubles_nothing(
     spoiled: Stack, step: str
 ) -> None:
-    """Killed when its effects are committed and its claims are not settled, it is followed by one that steals them."""
+    """Killed after its effects and before its claims are settled, it leaves them to be stolen."""
     topic = fresh("leases")
     admin = AdminClient({"bootstrap.servers": spoiled.env()["KAFKA_BOOTSTRAP_SERVERS"]})
     for made in admin.create_topics([NewTopic(topic, 3, 1)]).values():

@@ -11,7 +11,10 @@ import pytest
 from ops.settings import ROOT, Settings
 from ops.stack.part import parts, poms
 
-WITHOUT = "import sys; sys.modules['boto3'] = None; import service.__main__; from service.dedup import load_store; "
+WITHOUT = (
+    "import sys; sys.modules['boto3'] = None; import service.__main__;"
+    " from service.dedup import load_store; "
+)
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""The high-water data set through the real broker: marks in Postgres, with a restart in the middle, and in Spark."""
+"""The high-water data set through the real broker: marks in Postgres, over a restart, and in Spark."""
 
 import random
 import sys
@@ -57,7 +57,7 @@ class DataSet(NamedTuple):
 
 @pytest.fixture(scope="module")
 def sent(spoiled_stack: Stack) -> DataSet:
-    """The ranges on a topic of three partitions: the same number is the same message, byte for byte."""
+    """The ranges on three partitions: the same number is the same message, byte for byte."""
     bootstrap, topic = spoiled_stack.env()["KAFKA_BOOTSTRAP_SERVERS"], fresh("marks")
     admin = AdminClient({"bootstrap.servers": bootstrap})  # held until its answers are there
     for made in admin.create_topics([NewTopic(topic, 3, 1)]).values():
@@ -75,8 +75,11 @@ def sent(spoiled_stack: Stack) -> DataSet:
 
 
 def out(sent: DataSet) -> list[tuple[str, int]]:
-    """Key and number of each event that the outbox has of this data set, in the sequence of the outbox."""
-    asked = "select payload->>'customer_id', payload->>'message_id' from outbox where payload->>'message_id' like %s"
+    """Return key and number of each event of this data set, in the sequence of the outbox."""
+    asked = """
+        select payload->>'customer_id', payload->>'message_id'
+        from outbox
+        where payload->>'message_id' like %s"""
     return [
         (name, sent.number(message_id))
         for name, message_id in query(f"{asked} order by seq", f"{sent.topic}-%")
@@ -92,7 +95,7 @@ def by_key(found: list[tuple[str, int]]) -> dict[str, list[int]]:
 
 
 def test_the_data_set_is_the_one_that_is_known(sent: DataSet) -> None:
-    """4,858 records on three partitions, 3,500 numbers; in no partition does a new number come below an older one."""
+    """4,858 records on three partitions, 3,500 numbers; new numbers only increase in each."""
     assert (len(NUMBERS), len(set(NUMBERS)), sum(map(len, EXPECTED.values()))) == (4858, 3500, 3500)
     assert len(set(sent.places)) == 4858
     assert {partition for partition, _ in sent.places} == {0, 1, 2}
@@ -105,7 +108,7 @@ def test_the_data_set_is_the_one_that_is_known(sent: DataSet) -> None:
 
 
 def test_the_service_lets_each_number_pass_once(spoiled: Stack, sent: DataSet) -> None:
-    """4,858 in, 3,500 out, 1,358 dropped, each key in its sequence, though it was killed with a batch not committed."""
+    """4,858 in, 3,500 out, 1,358 dropped, each key in its sequence, though it was killed once."""
     own = {
         "DEDUP_STORE": "watermark",
         "INPUT_TOPIC": sent.topic,
@@ -158,7 +161,7 @@ def test_another_store_has_no_marks_to_show(spoiled: Stack) -> None:
 def test_spark_lets_each_number_pass_once(
     spoiled: Stack, spark: SparkSession, sent: DataSet, tmp_path: Path
 ) -> None:
-    """The same numbers from the landed table: 3,500 passed, 1,358 dropped, each key in its sequence."""
+    """The same numbers from the landed table: 3,500 passed, each key in its sequence."""
     bootstrap = spoiled.env()["KAFKA_BOOTSTRAP_SERVERS"]
     settings = SparkSettings(kafka_bootstrap_servers=bootstrap, delta_root=str(tmp_path))
     start_landing(spark, settings, [sent.topic], once=True).awaitTermination()
@@ -191,7 +194,7 @@ def batches() -> list[list[Record]]:
 def test_service_and_spark_agree_on_random_numbers(
     spoiled: Stack, spark: SparkSession, batches: list[list[Record]]
 ) -> None:
-    """Disorder, repeats, poison and missing numbers, however they are cut into batches: the same records pass."""
+    """Disorder, repeats, poison, missing numbers, in any batches: the same records pass."""
     env, topic = spoiled.env(), batches[0][0].topic
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
     store = load_store("watermark").make_store(partial(write, engine, topic))

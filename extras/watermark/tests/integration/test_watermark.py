@@ -1,4 +1,4 @@
-"""The high-water mark in Postgres: what passes, what is dropped, and where each mark then stands."""
+"""The high-water mark in Postgres: what passes, what is dropped, and what each mark then is."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -97,12 +97,12 @@ def test_each_partition_has_a_mark_of_its_own(place: Place) -> None:
 
 
 def test_control_a_number_that_comes_late_is_lost(place: Place) -> None:
-    """Numbers that do not increase lose messages, however good: this is what the store asks of its producers."""
+    """Numbers that do not increase lose messages: this is what the store asks of its producers."""
     assert [place.passes(0, 2), place.passes(0, 1), place.passes(0, 3)] == [True, False, True]
 
 
 def test_the_marks_of_a_partition_can_be_asked_for(place: Place, spoiled: Stack) -> None:
-    """By subscriber; a sentence where there is none or no number; and no mark is told of a database that is away."""
+    """By subscriber; a sentence where there is none, or no number, or no database."""
     place.passes(1, 12)
     with connect(role="app") as connection:
         connection.execute("insert into watermark values ('another', %s, 1, 7)", [place.topic])
