@@ -189,10 +189,11 @@ class Leases:
         ours = sorted(key for key in ids if key in self.held)
         puts = [self.put(key, self.held[key].token, self.held[key], done=True) for key in ours]
         for some in split(puts):
-            lost = self.put_all(some)
+            remaining = some
+            lost = self.put_all(remaining)
             while lost:
-                some = [put for put in some if put not in lost]
-                lost = self.put_all(some)
+                remaining = [put for put in remaining if put not in lost]
+                lost = self.put_all(remaining)
         self.held.clear()
         self.seen.clear()
 

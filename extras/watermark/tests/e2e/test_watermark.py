@@ -1,4 +1,4 @@
-"""The high-water data set through the real broker: marks in Postgres, over a restart, and in Spark."""
+"""The high-water data set through the real broker: marks in Postgres and in Spark."""
 
 import random
 import sys
