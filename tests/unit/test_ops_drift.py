@@ -66,7 +66,7 @@ def python_parts(compose: Compose) -> dict[str, PythonPart]:
         if name not in compose["services"]:
             continue  # the extra runs in the embedded stack alone
         own = import_module(f"extras.{name}.settings").Settings
-        its_own_way = {"dedup_store", "input_topic", "group_id", "subscriber"}
+        its_own_way = {"dedup_store", "input_topic", "group_id", "subscriber", "start_from"}
         fields = {*own.model_fields, *Service.model_fields} - its_own_way
         found[name] = PythonPart(name, fields)
     return found
