@@ -21,6 +21,18 @@ PAYMENTS: dict[str, Any] = {
     "keep": [],
 }
 
+PORTS = int(os.environ.get("TEST_PORTS", "15500")) + 150  # the last fifty of the tests' two hundred
+STACK = {
+    "POSTGRES_PORT": str(PORTS),
+    "KAFKA_PORT": str(PORTS + 1),
+    "KAFKA_CONTROLLER_PORT": str(PORTS + 2),
+    "CONNECT_PORT": str(PORTS + 3),
+    "AUDIT_PORT": str(PORTS + 4),
+    "SERVICE_PORT": str(PORTS + 5),
+    "JARS_DIR": str(ROOT / ".run" / "jars"),
+    "TEST_PORTS": str(PORTS + 50),
+}
+
 
 class Done(NamedTuple):
     """How a command ended."""
@@ -44,9 +56,10 @@ class Copy(NamedTuple):
         """Run a command in the copy."""
         return run(command, self.path, self.environment() | environment, timeout)
 
-    def make(self, *targets: str) -> Done:
+    def make(self, *targets: str, timeout: float = 300, **environment: str) -> Done:
         """Run targets of the copy's own Makefile, with the template's installed packages."""
-        return self.run("make", "--no-print-directory", f"BIN={BIN}", "STAMP=LICENSE", *targets)
+        command = ["make", "--no-print-directory", f"BIN={BIN}", "STAMP=LICENSE", *targets]
+        return self.run(*command, timeout=timeout, **environment)
 
     def commit(self, message: str = "Change something") -> None:
         """Commit what is there."""

@@ -4,7 +4,6 @@ The files in payments/ are all that is added, changed or deleted after `copier c
 """
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,20 +11,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.copy.copies import ROOT, Copy, Done, make_copy
+from tests.copy.copies import PORTS, STACK, Copy, Done, make_copy
 
 BY_HAND = Path(__file__).parent / "payments"
-PORTS = int(os.environ.get("TEST_PORTS", "15500")) + 150  # the last fifty of the tests' two hundred
-STACK = {
-    "POSTGRES_PORT": str(PORTS),
-    "KAFKA_PORT": str(PORTS + 1),
-    "KAFKA_CONTROLLER_PORT": str(PORTS + 2),
-    "CONNECT_PORT": str(PORTS + 3),
-    "AUDIT_PORT": str(PORTS + 4),
-    "SERVICE_PORT": str(PORTS + 5),
-    "JARS_DIR": str(ROOT / ".run" / "jars"),
-}
-
 # One booking in another currency than its event, one receipt too many, and one too few.
 PLANTED = """
     update booking set currency = 'GBP' where message_id = '{other_currency}';

@@ -86,6 +86,8 @@ def test_prose_says_sequence_where_it_means_one() -> None:
         ("test_an_order_is_a_thing", "test_a_payment_is_a_thing"),
         ("paint-order: stroke", "paint-order: stroke"),
         ("order.events/3 of fulfillment.events", "incoming.payments/3 of booking.events"),
+        ("${INPUT_TOPIC:-order.events}", "${INPUT_TOPIC:-incoming.payments}"),
+        (r"topic order\.events is", r"topic incoming\.payments is"),
         ("order-fulfilled", "payment-booked"),
     ],
 )

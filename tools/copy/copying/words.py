@@ -39,9 +39,9 @@ SQL_RESERVED = """
 """
 
 RENAMED = re.compile(
-    rf"(?<![\w.-]){re.escape(TEMPLATE_TOPIC)}(?![\w-])"
+    r"(?<![\w.])(?<![a-z]-)order(?P<dot>\\?\.)events(?![\w-])"  # escaped in a regular expression
     rf"|{NEVER.pattern}"
-    rf"|\b(an?)(\s+)({IDENTIFIER.pattern})"
+    rf"|\b(?P<article>an?)(?P<space>\s+)(?P<name>{IDENTIFIER.pattern})"
     rf"|{IDENTIFIER.pattern}",
     re.IGNORECASE,
 )
@@ -55,11 +55,7 @@ class Words(NamedTuple):
 
     def rename(self, text: str) -> str:
         """Return the text in the copy's words: prose, SQL, settings, or a name."""
-        topic = rf"(?<![\w.-]){re.escape(TEMPLATE_TOPIC)}(?![\w-])"
-        pattern = (
-            rf"{topic}|{NEVER.pattern}|\b(an?)(\s+)({IDENTIFIER.pattern})|{IDENTIFIER.pattern}"
-        )
-        return re.sub(pattern, self.replacement, text, flags=re.IGNORECASE)
+        return RENAMED.sub(self.replacement, text)
 
     def rename_python(self, source: str) -> str:
         """Return the program in the copy's words; its names are found by Python's own tokenizer."""
@@ -83,11 +79,11 @@ class Words(NamedTuple):
     def replacement(self, match: re.Match[str]) -> str:
         """Return what takes the place of a match of RENAMED."""
         text = match.group()
-        if text.lower() == TEMPLATE_TOPIC:
-            return self.input_topic
+        if match["dot"]:
+            return self.input_topic.replace(".", match["dot"])
         if NEVER.fullmatch(text):
             return text
-        article, space, name = match.groups()
+        article, space, name = match["article"], match["space"], match["name"]
         if article is None:
             return self.rename_name(text)
         renamed = self.rename_name(name)
