@@ -84,7 +84,6 @@ def test_a_promise_links_to_a_test_that_exists(page: str, name: str, target: str
     assert f"test_{name}" in functions
 
 
-# copy: never {
 def test_every_promise_names_a_test_and_its_limit() -> None:
     """Each row of the tables of promises links to at least one test and says where it ends."""
     rows = [line for line in PROMISES.read_text().splitlines() if line.startswith("| ")]
@@ -107,7 +106,6 @@ def test_every_decision_is_whole_and_listed() -> None:
         assert headings == ["Context", "Decision", "Consequences", "Look at it again"]
 
 
-# copy: }
 def test_the_readme_is_one_page() -> None:
     """The README has at most 150 lines and 1,000 words."""
     text = README.read_text()

@@ -194,7 +194,7 @@ def drop_marked(text: str, parts: frozenset[str]) -> str:
 
 
 def drop_links(text: str, page: str, files: frozenset[str]) -> str:
-    """Return a page without links to files that the copy does not have, and without their rows."""
+    """Return a page without links to files that the copy does not have, and their rows."""
 
     def is_missing(target: str) -> bool:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
@@ -204,7 +204,7 @@ def drop_links(text: str, page: str, files: frozenset[str]) -> str:
     for line in text.splitlines(keepends=True):
         targets = [target for _, target in LINK.findall(line)]
         missing = {target for target in targets if is_missing(target)}
-        if line.startswith("| ") and targets and missing == set(targets):
+        if line.startswith(("| ", "- [")) and targets and missing == set(targets):
             continue
         kept.append(LINK.sub(lambda link: link[1] if link[2] in missing else link[0], line))  # noqa: B023
     return "".join(kept)
