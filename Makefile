@@ -72,7 +72,7 @@ format: venv ## let ruff fix what it can
 
 COMPILE := uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11
 LOCKED := pyproject.toml
-# The lab needs nothing but the other two, which no registry has. copy: never
+# The lab needs nothing but the other two, which no registry has; copy: never
 LOCKED += $(addsuffix /pyproject.toml,$(CHECK)) # copy: never
 
 lock: ## resolve the packages again (needs uv)
