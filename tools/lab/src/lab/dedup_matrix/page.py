@@ -89,7 +89,9 @@ def price(kind: str, value: Any) -> str:
 
 def basis(document: Row) -> str:
     """Return what the numbers belong to."""
-    return f"speeds are medians of {document['rounds']} rounds; {document['machine']}"
+    machine: str = document["machine"]
+    rounds = document["rounds"]
+    return f"speeds are medians of {rounds} rounds; {machine}" if rounds else machine
 
 
 def lines(document: Row) -> Iterator[str]:

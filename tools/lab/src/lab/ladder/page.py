@@ -95,8 +95,8 @@ def verdicts(document: Row) -> str:
 def basis(document: Row) -> str:
     """Return what the numbers belong to."""
     orders = f"{document['orders']:,} orders in each cell"
-    faults = f"each fault {document['times']} times, seed {document['seed']}"
-    return f"{orders}, {faults}; {document['machine']}"
+    times = "once" if document["times"] == 1 else f"{document['times']} times"
+    return f"{orders}, each fault {times}, seed {document['seed']}; {document['machine']}"
 
 
 def lines(document: Row) -> Iterator[str]:
