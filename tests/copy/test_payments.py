@@ -77,7 +77,8 @@ def test_planted_defects_are_found(service: Copy) -> None:
     assert pipeline(service, "land").code == 0
     judged = pipeline(service, "reconcile", "--json")
     assert judged.code == 1, judged.output
-    found = json.loads(judged.output[judged.output.index("{") :])["findings"]
+    printed = judged.output[judged.output.index("{") :]
+    found = json.JSONDecoder().raw_decode(printed)[0]["findings"]
     assert {(finding["outcome"], finding["id"]) for finding in found} >= messages
 
 
