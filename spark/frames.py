@@ -22,7 +22,8 @@ LEDGER_SCHEMA = """
     expected string
 """
 RANGES_SCHEMA = "topic string, partition int, start bigint, stop bigint"
-STATEMENTS = read_statements(Path(__file__).with_name("frames.sql"))
+STATEMENTS_FILE = Path(__file__).with_name("frames.sql")
+STATEMENTS = read_statements(STATEMENTS_FILE)
 DERIVED = ("acknowledged", "actual_outcome", "redelivery", "rejection")
 
 Frames = dict[str, DataFrame]
@@ -33,8 +34,11 @@ def query(sql: str, frames: Mapping[str, DataFrame], **values: Any) -> DataFrame
 
     Each frame is passed as a new one: Spark drops its view afterwards, and what it has persisted.
     """
-    views: dict[str, Any] = {name: frame.where("true") for name, frame in frames.items()}
-    session = next(iter(frames.values())).sparkSession
+    views: dict[str, Any] = {}
+    for name, frame in frames.items():
+        views[name] = frame.where("true")
+    any_frame = next(iter(frames.values()))
+    session = any_frame.sparkSession
     return session.sql(sql, **views, **values)
 
 
@@ -44,7 +48,8 @@ def read_ledger(spark: SparkSession, file: str | None) -> DataFrame:
         lines = spark.createDataFrame([], LEDGER_SCHEMA)
     else:
         lines = spark.read.json(file, LEDGER_SCHEMA, mode="FAILFAST")
-    return query(STATEMENTS["ledger"], {"ledger": lines})
+    frames = {"ledger": lines}
+    return query(STATEMENTS["ledger"], frames)
 
 
 def identify_landed(
@@ -57,7 +62,8 @@ def identify_landed(
         "input_topic": topics.input,
         "event_topics": ",".join(topics.events),
     }
-    return query(STATEMENTS["landed"], {"landed": landed}, **values)
+    frames = {"landed": landed}
+    return query(STATEMENTS["landed"], frames, **values)
 
 
 def end_offsets(current: Mapping[Position, range]) -> dict[str, int]:
@@ -73,16 +79,20 @@ def expected_offsets(spark: SparkSession, ranges: Mapping[Position, range]) -> D
     rows = []
     for (topic, partition), offsets in ranges.items():
         if offsets:
-            rows.append((topic, partition, offsets.start, offsets.stop))
-    frame = spark.createDataFrame(rows, RANGES_SCHEMA)
-    return query(STATEMENTS["expected_offset"], {"ranges": frame})
+            row = (topic, partition, offsets.start, offsets.stop)
+            rows.append(row)
+    frames = {"ranges": spark.createDataFrame(rows, RANGES_SCHEMA)}
+    return query(STATEMENTS["expected_offset"], frames)
 
 
 def late_sources(
     frames: Mapping[str, DataFrame], input_topic: str, committed: Mapping[int, int]
 ) -> DataFrame:
     """Return the records from the committed offsets on, and the messages known only from there."""
-    values = {"input_topic": input_topic, "committed": json.dumps(committed)}
+    values = {
+        "input_topic": input_topic,
+        "committed": json.dumps(committed),
+    }
     return query(STATEMENTS["late"], frames, **values)
 
 
@@ -95,7 +105,8 @@ def derive_frames(frames: Mapping[str, DataFrame], parts: Sequence[Part]) -> Fra
     }
     derived = {}
     for name in DERIVED:
-        derived[name] = query(STATEMENTS[name], frames, **values)
+        sql = STATEMENTS[name]
+        derived[name] = query(sql, frames, **values)
     for part in parts:
         for name, sql in part.frames.items():
             derived[name] = query(sql, frames)

@@ -79,7 +79,8 @@ def input_to_tracking(input_topic: str) -> str:
 
 def make_hops(input_topic: str, events: Sequence[Event] = EVENTS) -> list[Hop]:
     """Return the hops of the core along the path, from the producer's ledger to the topics."""
-    further = [follow(event) for event in events if event.follows is not None]
+    following = [event for event in events if event.follows is not None]
+    further = [follow(event) for event in following]
     return [
         *producer_hops(input_topic),
         *service_hops(input_topic),
@@ -251,12 +252,15 @@ def union_hops(frames: Mapping[str, DataFrame], hops: Sequence[Hop]) -> DataFram
     structs_of_frame = defaultdict(list)
     for hop in hops:
         for rows in hop.sides:
-            structs_of_frame[rows.frame].append(as_struct(hop, rows))
+            struct = as_struct(hop, rows)
+            structs_of_frame[rows.frame].append(struct)
     selected = []
     for frame, structs in structs_of_frame.items():
         every_hop = ", ".join(structs)
-        selected.append(frames[frame].selectExpr(f"inline(array({every_hop}))"))
-    return reduce(DataFrame.union, selected).where("hop is not null and id is not null")
+        rows_of_frame = frames[frame].selectExpr(f"inline(array({every_hop}))")
+        selected.append(rows_of_frame)
+    rows_of_all = reduce(DataFrame.union, selected)
+    return rows_of_all.where("hop is not null and id is not null")
 
 
 def as_struct(hop: Hop, rows: Rows) -> str:
@@ -270,5 +274,8 @@ def as_struct(hop: Hop, rows: Rows) -> str:
         "problem": rows.problem,
         "source": rows.source,
     }
-    fields = ", ".join(f"'{name}', string({sql})" for name, sql in values.items())
-    return f"if({rows.when}, named_struct({fields}), null)"
+    fields = []
+    for name, sql in values.items():
+        fields.append(f"'{name}', string({sql})")
+    all_fields = ", ".join(fields)
+    return f"if({rows.when}, named_struct({all_fields}), null)"

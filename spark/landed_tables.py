@@ -1,6 +1,6 @@
 """The Delta tables that topics land in: one for each topic, a row for each record, as it came."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 
@@ -19,7 +19,15 @@ COLUMNS = {
     "value": "binary",
     "headers": "array<struct<key:string,value:binary>>",
 }
-SCHEMA = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
+
+
+def as_schema(columns: Mapping[str, str]) -> str:
+    """Return columns and their types as one line of SQL."""
+    with_types = [f"{name} {type_}" for name, type_ in columns.items()]
+    return ", ".join(with_types)
+
+
+SCHEMA = as_schema(COLUMNS)
 
 
 def table_path(delta_root: str, topic: str) -> str:
@@ -33,10 +41,12 @@ def make_tables(spark: SparkSession, delta_root: str, topics: Iterable[str]) -> 
 
     def make_table(topic: str) -> None:
         path = table_path(delta_root, topic)
-        empty.write.format("delta").mode("ignore").save(path)
+        writer = empty.write.format("delta").mode("ignore")
+        writer.save(path)
 
     with ThreadPoolExecutor() as threads:
-        list(threads.map(make_table, topics))
+        made = threads.map(make_table, topics)
+        list(made)  # raises what a thread has raised
 
 
 def read_landed(spark: SparkSession, delta_root: str, topics: Iterable[str]) -> DataFrame:
@@ -52,7 +62,8 @@ def read_landed(spark: SparkSession, delta_root: str, topics: Iterable[str]) -> 
 
 def is_landed(spark: SparkSession, delta_root: str, topic: str) -> bool:
     """Return whether a topic has a table."""
-    files, log = locate(spark, f"{table_path(delta_root, topic)}/_delta_log")
+    path = table_path(delta_root, topic)
+    files, log = locate(spark, f"{path}/_delta_log")
     return bool(files.exists(log))
 
 
@@ -60,17 +71,18 @@ def check_columns(path: str, table: DataFrame) -> None:
     """End the job if a table is not one that this pipeline has written."""
     found = dict(table.dtypes)
     if found != COLUMNS:
-        columns = ", ".join(f"{name} {type_}" for name, type_ in found.items())
         exit_with_error(
-            f"{path} is not a table that this version landed: its columns are {columns};"
+            f"{path} is not a table that this version landed: its columns are {as_schema(found)};"
             " name another DELTA_ROOT"
         )
 
 
 def landed_positions(landed: DataFrame) -> dict[Position, range]:
     """Return the offsets of each partition, from the first that has landed to the last."""
+    first_offset = F.min("offset")
+    last_offset = F.max("offset")
     partitions = landed.groupBy("topic", "partition")
-    bounds = partitions.agg(F.min("offset"), F.max("offset"))
+    bounds = partitions.agg(first_offset, last_offset)
     positions = {}
     for topic, partition, first, last in bounds.collect():
         positions[topic, partition] = range(first, last + 1)

@@ -23,9 +23,13 @@ Append = Callable[[DataFrame, str, str, int], None]  # rows, table's path, query
 
 def append_once(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
     """Append to a Delta table, unless this query has appended this batch before."""
-    topic = path.rsplit("/", 1)[-1]
-    transaction = {"txnAppId": f"{query_id}.{topic}", "txnVersion": str(batch_id)}
-    rows.write.format("delta").mode("append").options(**transaction).save(path)
+    topic = path.rpartition("/")[-1]
+    transaction = {
+        "txnAppId": f"{query_id}.{topic}",
+        "txnVersion": str(batch_id),
+    }
+    writer = rows.write.format("delta").mode("append").options(**transaction)
+    writer.save(path)
 
 
 def start_landing(
@@ -43,9 +47,10 @@ def start_landing(
         """Append each topic's rows to its table; Kafka is read once for all of them."""
         batch.persist()
         landed = []
-        counts = batch.groupBy("topic").count()
-        for topic, count in sorted(counts.collect()):
-            rows = batch.where(F.col("topic") == topic)
+        counts = batch.groupBy("topic").count().collect()
+        for topic, count in sorted(counts):
+            is_of_topic = F.col("topic") == topic
+            rows = batch.where(is_of_topic)
             path = table_path(settings.delta_root, topic)
             append(rows, path, query_id.result(), batch_id)
             landed.append(f"{topic} {count:,}")
@@ -53,15 +58,23 @@ def start_landing(
         summary = ", ".join(landed) or "nothing"
         log_progress(f"batch {batch_id}: {summary}")
 
-    records = read_topics(spark, settings, topics).drop("timestampType")
+    records = read_topics(spark, settings, topics)
+    records = records.drop("timestampType")
     writer = records.writeStream.foreachBatch(land)
     if once:
         writer = writer.trigger(availableNow=True)
     else:
-        writer = writer.trigger(processingTime=f"{settings.land_trigger_seconds} seconds")
-    query = writer.start(checkpointLocation=f"{settings.delta_root}/checkpoint")
+        interval = f"{settings.land_trigger_seconds} seconds"
+        writer = writer.trigger(processingTime=interval)
+    checkpoint = checkpoint_path(settings.delta_root)
+    query = writer.start(checkpointLocation=checkpoint)
     query_id.set_result(query.id)
     return query
+
+
+def checkpoint_path(delta_root: str) -> str:
+    """Return where the query notes how far it has come."""
+    return f"{delta_root}/checkpoint"
 
 
 def read_topics(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> DataFrame:
@@ -75,7 +88,8 @@ def read_topics(spark: SparkSession, settings: Settings, topics: Sequence[str]) 
         "includeHeaders": True,
         "failOnDataLoss": True,
     }
-    return spark.readStream.format("kafka").options(**options).load()
+    reader = spark.readStream.format("kafka").options(**options)
+    return reader.load()
 
 
 def first_offsets(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> str:
@@ -83,10 +97,12 @@ def first_offsets(spark: SparkSession, settings: Settings, topics: Sequence[str]
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     partitions = partitions_of(admin, topics)
     make_tables(spark, settings.delta_root, topics)
-    if keep_checkpoint(spark, f"{settings.delta_root}/checkpoint", topics):
+    checkpoint = checkpoint_path(settings.delta_root)
+    if keep_checkpoint(spark, checkpoint, topics):
         return starting_offsets(partitions, landed={})
-    landed = read_landed(spark, settings.delta_root, topics)
-    return starting_offsets(partitions, landed_positions(landed))
+    tables = read_landed(spark, settings.delta_root, topics)
+    landed = landed_positions(tables)
+    return starting_offsets(partitions, landed)
 
 
 def keep_checkpoint(spark: SparkSession, checkpoint: str, topics: Sequence[str]) -> bool:
@@ -108,8 +124,22 @@ def keep_checkpoint(spark: SparkSession, checkpoint: str, topics: Sequence[str])
 def checkpoint_topics(spark: SparkSession, checkpoint: str) -> set[str]:
     """Return the topics that the newest batch of a checkpoint names."""
     files, folder = locate(spark, f"{checkpoint}/offsets")
-    if not files.exists(folder):
+    newest = newest_batch(files, folder)
+    if newest is None:
         return set()
+    jvm: Any = spark.sparkContext._jvm
+    io_utils = jvm.org.apache.commons.io.IOUtils
+    with closing(files.open(newest)) as stream:
+        text = io_utils.toString(stream, "UTF-8")
+    last_line = text.splitlines()[-1]
+    offsets_of_topic = json.loads(last_line)
+    return set(offsets_of_topic)
+
+
+def newest_batch(files: Any, folder: Any) -> Any | None:
+    """Return the path of the newest batch in this folder of a checkpoint; None if there is none."""
+    if not files.exists(folder):
+        return None
     batches = {}
     for status in files.listStatus(folder):
         path = status.getPath()
@@ -117,13 +147,9 @@ def checkpoint_topics(spark: SparkSession, checkpoint: str) -> set[str]:
         if name.isdigit():
             batches[int(name)] = path
     if not batches:
-        return set()
-    newest = batches[max(batches)]
-    jvm: Any = spark.sparkContext._jvm
-    with closing(files.open(newest)) as stream:
-        text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
-    *_, offsets = text.splitlines()
-    return set(json.loads(offsets))
+        return None
+    newest = max(batches)
+    return batches[newest]
 
 
 @contextmanager
@@ -135,7 +161,9 @@ def exclusive_lock(delta_root: str) -> Iterator[None]:
     if "://" in delta_root:  # buckets have no locks: what schedules the job must run it only once
         yield
         return
-    Path(delta_root).mkdir(parents=True, exist_ok=True)
-    with Path(delta_root, "land.lock").open("w") as lock:
+    folder = Path(delta_root)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "land.lock"
+    with file.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

@@ -10,27 +10,36 @@ from spark.frames import query
 from spark.statements import read_statements
 
 DEFECTS = ("missing", "duplicate", "extra", "different")  # the other outcomes are matched and late
-STATEMENTS = read_statements(Path(__file__).with_name("outcome.sql"))
+STATEMENTS_FILE = Path(__file__).with_name("outcome.sql")
+STATEMENTS = read_statements(STATEMENTS_FILE)
 
 Row = dict[str, Any]
 
 
 def judge(hops: DataFrame, late: DataFrame) -> DataFrame:
     """Return the outcome of each id of each hop."""
-    return query(STATEMENTS["judged"], {"hops": hops, "late": late})
+    frames = {"hops": hops, "late": late}
+    return query(STATEMENTS["judged"], frames)
 
 
 def count_outcomes(judged: DataFrame) -> list[Row]:
     """Return the counts of each hop."""
     outcomes = {event.outcome for event in EVENTS if event.outcome}
-    rejected = ",".join(outcomes - {ACCEPTED})
-    statement = STATEMENTS["counts"]
-    counts = query(statement, {"judged": judged}, rejected=rejected)
-    return [row.asDict() for row in counts.collect()]
+    rejections = outcomes - {ACCEPTED}
+    rejected = ",".join(rejections)
+    frames = {"judged": judged}
+    counts = query(STATEMENTS["counts"], frames, rejected=rejected)
+    return as_dicts(counts)
 
 
 def first_findings(judged: DataFrame) -> list[Row]:
     """Return the first twenty ids of each defect in each hop."""
-    statement = STATEMENTS["first_findings"]
-    findings = query(statement, {"judged": judged})
-    return [row.asDict() for row in findings.collect()]
+    frames = {"judged": judged}
+    findings = query(STATEMENTS["first_findings"], frames)
+    return as_dicts(findings)
+
+
+def as_dicts(frame: DataFrame) -> list[Row]:
+    """Return the rows of a frame, each by the names of its columns."""
+    rows = frame.collect()
+    return [row.asDict() for row in rows]

@@ -21,7 +21,8 @@ class Part(NamedTuple):
 def load_parts() -> list[Part]:
     """Return the part of each extra whose manifest names a module with a function part()."""
     parts = []
-    for section in extras.manifests("spark").values():
+    sections = extras.manifests("spark")
+    for section in sections.values():
         module = import_module(section["part"])
         part: Part = module.part()
         parts.append(part)

@@ -50,7 +50,8 @@ class Picture(NamedTuple):
 def draw(input_topic: str, outbox_topics: Sequence[str]) -> Picture:
     """Return the picture: the service's path above, that of the audit receiver below."""
     topics_height = TOPIC_DISTANCE * len(outbox_topics)
-    centered_top = MIDDLE + (TOPIC_DISTANCE - BOX_HEIGHT - topics_height) // 2
+    gap = TOPIC_DISTANCE - BOX_HEIGHT
+    centered_top = MIDDLE + (gap - topics_height) // 2
     top = max(10, centered_top)
     audit_y = max(320, top + topics_height + 20)
     landed_y = audit_y + 94
@@ -69,9 +70,13 @@ def draw(input_topic: str, outbox_topics: Sequence[str]) -> Picture:
     lines = service_lines(input_topic) + audit_lines(audit_y, landed_y)
     for number, topic in enumerate(outbox_topics):
         y = top + TOPIC_DISTANCE * number
-        boxes.append(Box(RIGHT_COLUMN, y, 160, topic, "Kafka"))
-        lines.append(topic_line(topic, y + BOX_HEIGHT // 2))
-    return Picture(boxes, lines, height=landed_y + BOX_HEIGHT + 8)
+        middle = y + BOX_HEIGHT // 2
+        box = Box(RIGHT_COLUMN, y, 160, topic, "Kafka")
+        boxes.append(box)
+        line = topic_line(topic, middle)
+        lines.append(line)
+    height = landed_y + BOX_HEIGHT + 8
+    return Picture(boxes, lines, height)
 
 
 def service_lines(input_topic: str) -> list[Line]:

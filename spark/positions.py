@@ -34,9 +34,9 @@ def partitions_of(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
     except KafkaException as error:
         reason = error.args[0].str()
         exit_with_error(f"KAFKA_BOOTSTRAP_SERVERS: no broker answers ({reason})")
-    missing = sorted(set(topics) - set(existing))
+    missing = set(topics) - set(existing)
     if missing:
-        names = ", ".join(missing)
+        names = ", ".join(sorted(missing))
         exit_with_error(f"no topic {names}: make the topics first, as connect/README.md says")
     positions = []
     for topic in topics:
@@ -55,7 +55,8 @@ def offsets_at(
     offsets = {}
     for partition, answer in answers.items():
         position = (partition.topic, partition.partition)
-        offsets[position] = answer.result().offset
+        found = answer.result()
+        offsets[position] = found.offset
     return offsets
 
 
@@ -63,10 +64,12 @@ def committed_offsets(admin: AdminClient, group: str, topic: str) -> dict[int, i
     """Return, for each partition, the offset below which the group has handled everything."""
     request = [ConsumerGroupTopicPartitions(group)]
     answers = admin.list_consumer_group_offsets(request)
+    answer = answers[group].result()
     committed = {}
-    for position in answers[group].result().topic_partitions:
+    for position in answer.topic_partitions:
+        is_of_topic = position.topic == topic
         has_committed = position.offset > 0
-        if position.topic == topic and has_committed:
+        if is_of_topic and has_committed:
             committed[position.partition] = position.offset
     return committed
 
@@ -80,33 +83,41 @@ def current_offsets(
     """
     begins = offsets_at(admin, partitions, EARLIEST)
     ends = offsets_at(admin, partitions, LATEST)
-    asked_last = [(topic, partition) for topic, partition in partitions if topic == last]
+    asked_last = []
+    for topic, partition in partitions:
+        if topic == last:
+            asked_last.append((topic, partition))
     ends |= offsets_at(admin, asked_last, LATEST)
     offsets = {}
     for position in partitions:
-        offsets[position] = range(begins[position], ends[position])
+        begin = begins[position]
+        end = ends[position]
+        offsets[position] = range(begin, end)
     return offsets
 
 
 def starting_offsets(partitions: Iterable[Position], landed: Mapping[Position, range]) -> str:
     """Return Spark's JSON for: begin after what has landed, or else at the beginning."""
     offsets: dict[str, dict[int, int]] = defaultdict(dict)
-    for topic, partition in partitions:
+    for position in partitions:
         first = BEGINNING
-        if (topic, partition) in landed:
-            first = landed[topic, partition].stop
+        if position in landed:
+            first = landed[position].stop
+        topic, partition = position
         offsets[topic][partition] = first
     return json.dumps(offsets)
 
 
 def landing_behind(landed: Mapping[Position, range], current: Mapping[Position, range]) -> str:
     """Return a sentence if a partition has not landed up to its end, and else nothing."""
-    for (topic, partition), offsets in current.items():
+    for position, offsets in current.items():
         reached = offsets.start
-        if (topic, partition) in landed:
-            reached = landed[topic, partition].stop
-        if reached < offsets.stop:
-            progress = f"{topic}/{partition} has landed up to {reached} of {offsets.stop}"
+        if position in landed:
+            reached = landed[position].stop
+        end = offsets.stop
+        if reached < end:
+            topic, partition = position
+            progress = f"{topic}/{partition} has landed up to {reached} of {end}"
             return f"{progress}: is land running?"
     return ""
 

@@ -39,6 +39,9 @@ from spark.topics import Topics, topics_to_land
 
 Result = dict[str, Any]
 
+# What Postgres, Kafka, Spark, its JVM or a file may raise: nothing was found out then.
+FAILURES = (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupError, OSError)
+
 SERVICE_SLOT = f"{names.DATABASE}_outbox"
 AUDIT_SLOT = f"{names.AUDIT_DATABASE}_outbox"
 
@@ -53,7 +56,8 @@ class Options(NamedTuple):
 
 def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options: Options) -> Result:
     """Settle, compare, store the outcomes, and return what the report says."""
-    run_id = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    now = datetime.now(UTC)
+    run_id = now.strftime("%Y%m%dT%H%M%S.%fZ")
     topics = topics_to_land(settings, parts)
     hops = make_hops(topics.input)
     for part in parts:
@@ -67,11 +71,14 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
     frames, log_positions = read_databases(spark, settings, parts, options)
     retired = retired_topics(spark, settings, topics, frames["outbox"])
     current = positions.current_offsets(admin, partitions, last=topics.input)
-    landed_here = options.land and land_here(spark, settings, topics)
-    if not landed_here:
+    has_landed = False
+    if options.land:
+        has_landed = land_here(spark, settings, topics)
+    if not has_landed:
         wait_until_landed(spark, settings, topics, current, options.deadline)
     if retired:
-        topics = topics._replace(events=(*topics.events, *retired))
+        events = (*topics.events, *retired)
+        topics = topics._replace(events=events)
         tables = read_landed(spark, settings.delta_root, retired)
         current |= landed_positions(tables)
     frames |= read_lake(spark, settings, topics, current)
@@ -109,13 +116,18 @@ def read_databases(
             snapshot.release()
         for snapshot in snapshots:
             wait_until_settled(options.deadline, snapshot.behind)
-    return frames, {snapshot.slot: snapshot.lsn for snapshot in snapshots}
+    log_positions = {snapshot.slot: snapshot.lsn for snapshot in snapshots}
+    return frames, log_positions
 
 
 def persist_all(frames: Iterable[DataFrame]) -> None:
     """Read all frames in one job, and keep them in memory."""
-    rows = [frame.persist().selectExpr("1") for frame in frames]
-    reduce(DataFrame.union, rows).count()
+    rows = []
+    for frame in frames:
+        frame.persist()
+        rows.append(frame.selectExpr("1"))
+    rows_of_all = reduce(DataFrame.union, rows)
+    rows_of_all.count()
 
 
 def retired_topics(
@@ -127,7 +139,8 @@ def retired_topics(
     """
     rows = outbox.select("topic").distinct().collect()
     sent_to = {row.topic for row in rows}
-    retired = sorted(sent_to - set(topics.events))
+    still_written = set(topics.events)
+    retired = sorted(sent_to - still_written)
     for topic in retired:
         if not is_landed(spark, settings.delta_root, topic):
             exit_with_error(
@@ -141,7 +154,8 @@ def land_here(spark: SparkSession, settings: Settings, topics: Topics) -> bool:
     """Land what is there now; return False if another landing is at work."""
     try:
         with exclusive_lock(settings.delta_root):
-            start_landing(spark, settings, topics.all(), once=True).awaitTermination()
+            query = start_landing(spark, settings, topics.all(), once=True)
+            query.awaitTermination()
     except BlockingIOError:
         return False
     return True
@@ -157,8 +171,9 @@ def wait_until_landed(
     """Wait for the landing that is at work elsewhere."""
 
     def behind() -> str:
-        landed = read_landed(spark, settings.delta_root, topics.all())
-        return positions.landing_behind(landed_positions(landed), current)
+        tables = read_landed(spark, settings.delta_root, topics.all())
+        landed = landed_positions(tables)
+        return positions.landing_behind(landed, current)
 
     wait_until_settled(deadline, behind)
 
@@ -168,15 +183,20 @@ def read_lake(
 ) -> Frames:
     """Return what has landed, and every offset that must have."""
     tables = read_landed(spark, settings.delta_root, topics.all())
-    landed = identify_landed(tables, current, topics).persist()
+    landed = identify_landed(tables, current, topics)
+    landed.persist()
     found = landed_positions(landed)
     log_progress("everything has landed")
     expected = {}
     for position, offsets in current.items():
         # Kafka may have deleted what landed long ago.
-        first_landed = found.get(position, offsets).start
-        expected[position] = range(min(offsets.start, first_landed), offsets.stop)
-    return {"landed": landed, "expected_offset": expected_offsets(spark, expected)}
+        landed_offsets = found.get(position, offsets)
+        first = min(offsets.start, landed_offsets.start)
+        expected[position] = range(first, offsets.stop)
+    return {
+        "landed": landed,
+        "expected_offset": expected_offsets(spark, expected),
+    }
 
 
 def judge(
@@ -188,8 +208,10 @@ def judge(
 ) -> DataFrame:
     """Return the outcome of each id of each hop, and keep it in memory."""
     late = late_sources(frames, topics.input, committed)
-    rows = union_hops(frames | derive_frames(frames, parts), hops)
-    return outcome.judge(rows, late).persist()
+    derived = derive_frames(frames, parts)
+    rows = union_hops(frames | derived, hops)
+    judged = outcome.judge(rows, late)
+    return judged.persist()
 
 
 def summarize(judged: DataFrame, hops: Sequence[Hop]) -> Result:
@@ -210,26 +232,40 @@ def store(
 ) -> None:
     """Append a row for each outcome and one for the run, and write the page for people."""
     root = f"{settings.delta_root}/reconcile"
-    run_id = f"'{result['run_id']}' as run_id"
-    outcomes = judged.selectExpr(run_id, "hop", "id", "outcome", "detail")
-    outcomes.write.format("delta").mode("append").save(f"{root}/outcome")
+    run_id = result["run_id"]
+    outcomes = judged.selectExpr(f"'{run_id}' as run_id", "hop", "id", "outcome", "detail")
+    append(outcomes, f"{root}/outcome")
     row = {
-        "run_id": result["run_id"],
+        "run_id": run_id,
         "ok": result["ok"],
         "verdict": result["verdict"],
         "positions": json.dumps(result["positions"]),
         "hops": json.dumps(result["hops"]),
     }
-    spark.createDataFrame([row]).write.format("delta").mode("append").save(f"{root}/run")
+    runs = spark.createDataFrame([row])
+    append(runs, f"{root}/run")
 
-    result["report"] = f"{root}/report/{result['run_id']}.html"
+    address = f"{root}/report/{run_id}.html"
+    result["report"] = address
     outbox_topics = [topic for topic in topics.events if topic != names.AUDIT_TOPIC]
     page = report.render_page(result, topics.input, outbox_topics)
-    files, path = locate(spark, result["report"])
-    files.setWriteChecksum(False)
-    with closing(files.create(path, True)) as stream:
-        stream.write(bytearray(page.encode()))
+    write_file(spark, address, page)
     log_progress("outcomes and report are stored")
+
+
+def append(rows: DataFrame, path: str) -> None:
+    """Append to a Delta table; make it if it is not there."""
+    writer = rows.write.format("delta").mode("append")
+    writer.save(path)
+
+
+def write_file(spark: SparkSession, address: str, text: str) -> None:
+    """Write a text file to a folder or a bucket."""
+    files, path = locate(spark, address)
+    files.setWriteChecksum(False)
+    content = bytearray(text.encode())
+    with closing(files.create(path, True)) as stream:
+        stream.write(content)
 
 
 def check_dedup_store(settings: Settings) -> None:
@@ -244,10 +280,31 @@ def check_dedup_store(settings: Settings) -> None:
 def describe(error: Exception) -> str:
     """Return an error as one sentence; errors of the JVM bring their whole stack."""
     if isinstance(error, Py4JJavaError):
-        return str(error.java_exception.toString()).partition("\n")[0]
+        text = str(error.java_exception.toString())
+        return first_line(text)
+    text = str(error)
     if isinstance(error, PySparkException):
-        return str(error).strip().partition("\n")[0]
-    return " ".join(str(error).split())
+        return first_line(text.strip())
+    words = text.split()
+    return " ".join(words)
+
+
+def first_line(text: str) -> str:
+    """Return the text up to its first line break."""
+    line, _, _ = text.partition("\n")
+    return line
+
+
+def read_arguments(settings: Settings) -> argparse.Namespace:
+    """Return what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m spark.reconcile", description=main.__doc__)
+    parser.add_argument("--land", action="store_true", help="land what is there first")
+    parser.add_argument("--ledger", metavar="FILE", help="what the producer saw acknowledged")
+    parser.add_argument(
+        "--deadline", type=float, default=settings.reconcile_deadline_seconds, metavar="S"
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+    return parser.parse_args()
 
 
 def main() -> None:
@@ -256,14 +313,7 @@ def main() -> None:
     Exit with 0 if nothing is lost or doubled, 1 if something is, 2 if it could not be found out.
     """
     settings = Settings()
-    parser = argparse.ArgumentParser(prog="python -m spark.reconcile", description=main.__doc__)
-    parser.add_argument("--land", action="store_true", help="land what is there first")
-    parser.add_argument("--ledger", metavar="FILE", help="what the producer saw acknowledged")
-    parser.add_argument(
-        "--deadline", type=float, default=settings.reconcile_deadline_seconds, metavar="S"
-    )
-    parser.add_argument("--json", action="store_true", help="for programs")
-    arguments = parser.parse_args()
+    arguments = read_arguments(settings)
     check_dedup_store(settings)
     parts = load_parts()
     deadline = STARTED_AT + arguments.deadline
@@ -271,18 +321,12 @@ def main() -> None:
     try:
         spark = make_session("reconcile", settings.spark_jars_dir)
         result = run(spark, settings, parts, options)
-    except (
-        psycopg.Error,
-        KafkaException,
-        PySparkException,
-        Py4JError,
-        LookupError,
-        OSError,
-    ) as error:
+    except FAILURES as error:
         exit_with_error(f"could not look: {describe(error)}")
     text = json.dumps(result) if arguments.json else report.render_text(result)
     print(text)  # noqa: T201 - the result
-    sys.exit(0 if result["ok"] else 1)
+    exit_code = 0 if result["ok"] else 1
+    sys.exit(exit_code)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from spark.hops import input_to_tracking
 from spark.outcome import DEFECTS
@@ -24,7 +24,7 @@ def sort_by_path(rows: Iterable[Row], path: Sequence[str]) -> list[Row]:
     def place_and_name(row: Row) -> tuple[int, str]:
         name = row["hop"]
         place = places.get(name, behind_all)
-        return place, name
+        return (place, name)
 
     return sorted(rows, key=place_and_name)
 
@@ -37,7 +37,10 @@ def verdict_of(hops: Sequence[Row]) -> Row:
         if count:
             defects.append(f"{count:,} {defect}")
     verdict = ", ".join(defects) or GOOD
-    return {"ok": not defects, "verdict": f"verdict: {verdict}"}
+    return {
+        "ok": not defects,
+        "verdict": f"verdict: {verdict}",
+    }
 
 
 def render_text(result: Row) -> str:
@@ -53,17 +56,23 @@ def render_text(result: Row) -> str:
 
 def table_lines(hops: Sequence[Row]) -> list[str]:
     """Return the counts as a table; two lines of headings let it fit 120 columns."""
-    names = ["", "", *(hop["hop"] for hop in hops)]
-    name_width = max(map(len, names))
-    lines = [name.ljust(name_width) for name in names]
+    names = [hop["hop"] for hop in hops]
+    cells = ["", "", *names]
+    width = longest(cells)
+    lines = [cell.ljust(width) for cell in cells]
     for column in COUNTS:
         first_word, _, second_word = column.rpartition("_")
         numbers = [f"{hop[column]:,}" for hop in hops]
         cells = [first_word, second_word, *numbers]
-        width = max(map(len, cells))
+        width = longest(cells)
         for number, cell in enumerate(cells):
             lines[number] += " " + cell.rjust(width)
     return lines
+
+
+def longest(cells: Sequence[str]) -> int:
+    """Return the length of the longest cell."""
+    return max(len(cell) for cell in cells)
 
 
 def render_page(result: Row, input_topic: str, outbox_topics: Sequence[str]) -> str:
@@ -77,14 +86,7 @@ def render_page(result: Row, input_topic: str, outbox_topics: Sequence[str]) -> 
         counts_of[name] = hop
         if name not in drawn:
             not_drawn.append(hop)
-    environment = Environment(
-        autoescape=True,
-        loader=FileSystemLoader(Path(__file__).parent),
-        lstrip_blocks=True,
-        trim_blocks=True,
-        undefined=StrictUndefined,
-    )
-    template = environment.get_template("report.html.j2")
+    template = load_template()
     return template.render(
         result,
         columns=COUNTS,
@@ -95,3 +97,16 @@ def render_page(result: Row, input_topic: str, outbox_topics: Sequence[str]) -> 
         not_drawn=not_drawn,
         picture=picture,
     )
+
+
+def load_template() -> Template:
+    """Return the template of the page; a value that it does not get is an error."""
+    folder = Path(__file__).parent
+    environment = Environment(
+        autoescape=True,
+        loader=FileSystemLoader(folder),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    return environment.get_template("report.html.j2")

@@ -19,14 +19,22 @@ STARTED_AT = time.monotonic()
 
 def make_session(name: str, jars: Path | None) -> SparkSession:
     """Return the session of spark-submit, or else one for this machine with these jars."""
-    builder = SparkSession.builder.appName(name).config(map=dict(DELTA))
-    if SET_BY_SPARK_SUBMIT.isdisjoint(os.environ):
-        if jars is None or not any(jars.glob("delta-spark*.jar")):
-            exit_with_error("SPARK_JARS_DIR must name the folder with the jars of spark/pom.xml")
+    builder = SparkSession.builder.appName(name)
+    builder = builder.config(map=dict(DELTA))
+    from_spark_submit = SET_BY_SPARK_SUBMIT.intersection(os.environ)
+    if not from_spark_submit:
+        builder = builder.config("spark.driver.extraClassPath", class_path(jars))
         settings_folder = Path(__file__).with_name("conf")
         os.environ.setdefault("SPARK_CONF_DIR", str(settings_folder))
-        builder = builder.config("spark.driver.extraClassPath", f"{jars.absolute()}/*")
     return builder.getOrCreate()
+
+
+def class_path(jars: Path | None) -> str:
+    """Return the class path of a folder with Delta's jars, or end the job if they are not there."""
+    if jars is None or not any(jars.glob("delta-spark*.jar")):
+        exit_with_error("SPARK_JARS_DIR must name the folder with the jars of spark/pom.xml")
+    folder = jars.absolute()
+    return f"{folder}/*"
 
 
 def locate(spark: SparkSession, address: str) -> tuple[Any, Any]:
@@ -34,10 +42,12 @@ def locate(spark: SparkSession, address: str) -> tuple[Any, Any]:
 
     Only the JVM has Hadoop's file systems.
     """
-    jvm: Any = spark.sparkContext._jvm
-    hadoop_settings = spark.sparkContext._jsc.hadoopConfiguration()
+    context = spark.sparkContext
+    jvm: Any = context._jvm
+    hadoop_settings = context._jsc.hadoopConfiguration()
     path = jvm.org.apache.hadoop.fs.Path(address)
-    return path.getFileSystem(hadoop_settings), path
+    files = path.getFileSystem(hadoop_settings)
+    return files, path
 
 
 def log_progress(line: str) -> None:

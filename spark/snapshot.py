@@ -29,6 +29,7 @@ BYTES_BEHIND = """
 """
 FOREIGN = (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege)
 FETCH_ROWS = 10_000
+STATEMENTS_FILE = Path(__file__).with_name("snapshot.sql")
 
 
 class Snapshot(NamedTuple):
@@ -43,16 +44,18 @@ class Snapshot(NamedTuple):
         """Return the rows of a query at this moment; after the release, reading fails loudly."""
         self.check(query)
         server = self.connection.info
+        address = f"{server.host}:{server.port}/{server.dbname}"
         options = {
             "driver": "org.postgresql.Driver",
-            "url": f"jdbc:postgresql://{server.host}:{server.port}/{server.dbname}",
+            "url": f"jdbc:postgresql://{address}",
             "user": server.user,
             "password": server.password,
             "sessionInitStatement": SHARE.format(name=self.name),
             "fetchsize": str(FETCH_ROWS),
             "query": query,
         }
-        return spark.read.format("jdbc").options(**options).load()
+        reader = spark.read.format("jdbc").options(**options)
+        return reader.load()
 
     def check(self, query: str) -> None:
         """End the job if this database does not have the tables and columns of the query."""
@@ -72,7 +75,8 @@ class Snapshot(NamedTuple):
 
     def behind(self) -> str:
         """Return a sentence if the slot's reader has not confirmed everything up to this moment."""
-        row = self.connection.execute(BYTES_BEHIND, (self.lsn, self.slot)).fetchone()
+        found = self.connection.execute(BYTES_BEHIND, (self.lsn, self.slot))
+        row = found.fetchone()
         if row is None:
             exit_with_error(
                 f"there is no replication slot {self.slot}: run python -m migrations upgrade"
@@ -92,7 +96,8 @@ def open_snapshot(url: str, slot: str, password_file: Path) -> Iterator[Snapshot
         # It is idle while Spark reads through connections of its own.
         connection.execute("set idle_in_transaction_session_timeout = 0")
         connection.execute(BEGIN)
-        row = connection.execute(EXPORT).fetchone()
+        exported = connection.execute(EXPORT)
+        row = exported.fetchone()
         assert row is not None  # noqa: S101 - a select without a table has one row
         name, lsn = row
         yield Snapshot(connection, slot, name, lsn)
@@ -110,8 +115,9 @@ def read_tables(
     outbox = fulfillment.read(spark, statements["outbox"])
     audit_outbox = audit.read(spark, statements["outbox"])
     tracking = fulfillment.read(spark, statements["tracking"])
+    is_of_subscriber = F.col("subscriber") == subscriber
     frames = {
-        "tracking": tracking.where(F.col("subscriber") == subscriber),
+        "tracking": tracking.where(is_of_subscriber),
         "fulfillment": fulfillment.read(spark, statements["fulfillment"]),
         "dead_letter": fulfillment.read(spark, statements["dead_letter"]),
         "outbox": outbox.union(audit_outbox),
@@ -127,15 +133,21 @@ def table_statements() -> dict[str, str]:
     """Return the statements of snapshot.sql with the columns and outcomes of the contract."""
     deciding = [event for event in EVENTS if event.outcome is not None]
     outcomes = [f"('{event.event_type}', '{event.outcome}')" for event in deciding]
+    compared_columns = [column_as_text(name) for name in COMPARED]
+    compared_fields = [field_as_text(name) for name in COMPARED]
+    audited_columns = [column_as_text(name) for name in AUDITED]
+    audited_fields = [field_as_text(name) for name in AUDITED]
     lists = {
-        "compared_columns": ", ".join(column_as_text(name) for name in COMPARED),
-        "compared_fields": ", ".join(f"body->>'{name}'" for name in COMPARED),
-        "audited_columns": ", ".join(["outcome", *map(column_as_text, AUDITED)]),
-        "audited_fields": ", ".join(["outcome", *(f"body->>'{name}'" for name in AUDITED)]),
+        "compared_columns": ", ".join(compared_columns),
+        "compared_fields": ", ".join(compared_fields),
+        "audited_columns": ", ".join(["outcome", *audited_columns]),
+        "audited_fields": ", ".join(["outcome", *audited_fields]),
         "outcomes": ", ".join(outcomes),
     }
-    statements = read_statements(Path(__file__).with_name("snapshot.sql"))
-    return {name: sql.format_map(lists) for name, sql in statements.items()}
+    statements = {}
+    for name, sql in read_statements(STATEMENTS_FILE).items():
+        statements[name] = sql.format_map(lists)
+    return statements
 
 
 def column_as_text(name: str) -> str:
@@ -144,3 +156,8 @@ def column_as_text(name: str) -> str:
     That holds for every type but timestamps, whose text has more than one form.
     """
     return f"to_jsonb({name}) #>> '{{}}'"
+
+
+def field_as_text(name: str) -> str:
+    """Return SQL for the text of a field of an event."""
+    return f"body->>'{name}'"

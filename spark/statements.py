@@ -7,8 +7,10 @@ HEADING = "-- name: "
 
 def read_statements(file: Path) -> dict[str, str]:
     """Return the statements of a file by their names; what precedes the first name is a comment."""
+    text = file.read_text()
+    _, *blocks = text.split(HEADING)
     statements = {}
-    for block in file.read_text().split(HEADING)[1:]:
+    for block in blocks:
         name, _, sql = block.partition("\n")
         statements[name.strip()] = sql.strip()
     return statements
