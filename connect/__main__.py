@@ -23,7 +23,8 @@ def main() -> None:
         done = STEPS[step](Settings())
     except (SettingsError, KafkaException, RequestException, OperationalError) as failure:
         raise SystemExit(f"{step}: {failure}") from failure
-    print(f"{step}: {', '.join(done) or 'all there'}")
+    summary = ", ".join(done) or "all there"
+    print(f"{step}: {summary}")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ def try_as_cdc(settings: Settings, name: str, config: dict[str, str]) -> str:
         with log_in(settings, config) as session:
             missing = what_is_missing(session, config)
     except psycopg.Error as failure:
-        missing = " ".join(str(failure).split())
+        words = str(failure).split()
+        missing = " ".join(words)
     if missing:
         raise SettingsError(f"{name}: {missing}")
     return ""
@@ -39,8 +40,8 @@ def what_is_missing(session: psycopg.Connection[Any], config: dict[str, str]) ->
     """Return nothing, or the first thing that is not as the migrations make it."""
     publication = config["publication.name"]
     slot = config["slot.name"]
-    found = session.execute(WHAT_IS_THERE, [publication, slot]).fetchall()
-    [(may_replicate, is_published, has_slot)] = found
+    [row] = session.execute(WHAT_IS_THERE, [publication, slot]).fetchall()
+    may_replicate, is_published, has_slot = row
     if not may_replicate:
         return "role cdc has no REPLICATION attribute: run the migrations again"
     if not is_published:
@@ -58,13 +59,16 @@ def what_is_missing(session: psycopg.Connection[Any], config: dict[str, str]) ->
 def is_slot_active(settings: Settings, config: dict[str, str]) -> bool:
     """Return whether the connector really reads."""
     query = "select active from pg_replication_slots where slot_name = %s"
+    slot = config["slot.name"]
     with log_in(settings, config) as session:
-        return session.execute(query, [config["slot.name"]]).fetchone() == (True,)
+        row = session.execute(query, [slot]).fetchone()
+    return row == (True,)
 
 
 def log_in(settings: Settings, config: dict[str, str]) -> psycopg.Connection[Any]:
     """Connect to the connector's database, with the password as this process finds it."""
-    password = (settings.secrets_dir / "cdc_password").read_text().strip()
+    password_file = settings.secrets_dir / "cdc_password"
+    password = password_file.read_text().strip()
     return psycopg.connect(
         host=config["database.hostname"],
         port=config["database.port"],

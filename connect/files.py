@@ -14,21 +14,25 @@ class SettingsError(Exception):
 
 def connector_files() -> list[Path]:
     """Return the file of each connector: every JSON file of this folder but topics.json."""
-    return sorted(file for file in CONNECT.glob("*.json") if file != TOPICS)
+    files = sorted(CONNECT.glob("*.json"))
+    return [file for file in files if file != TOPICS]
 
 
 def read_json(file: Path) -> dict[str, Any]:
     """Return the object in a file, in which no key is given twice."""
+    name = f"{file.parent.name}/{file.name}"
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise SettingsError(f"{file.parent.name}/{file.name}: {key} is there twice")
-        return dict(pairs)
+        found = {}
+        for key, value in pairs:
+            if key in found:
+                raise SettingsError(f"{name}: {key} is there twice")
+            found[key] = value
+        return found
 
+    text = file.read_text()
     try:
-        found: dict[str, Any] = json.loads(file.read_text(), object_pairs_hook=unique)
+        content: dict[str, Any] = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
-        raise SettingsError(f"{file.parent.name}/{file.name} is no JSON: {error}") from None
-    return found
+        raise SettingsError(f"{name} is no JSON: {error}") from None
+    return content

@@ -18,7 +18,9 @@ Step = Callable[[Settings, str, Config], str]  # returns what is missing; nothin
 def register(settings: Settings) -> list[str]:
     """Send every connector, then wait until each of them really reads its slot."""
     deadline = time.monotonic() + settings.connect_timeout_seconds
-    configs = {file.stem: read_connector(settings, file) for file in connector_files()}
+    configs = {}
+    for file in connector_files():
+        configs[file.stem] = read_connector(settings, file)
     for step in (try_as_cdc, send, find_missing):
         for name, config in configs.items():
             repeat(step, settings, name, config, deadline)
@@ -57,23 +59,31 @@ def send(settings: Settings, name: str, config: Config) -> str:
     if answer.ok:
         return ""
     said = answer.json().get("message", answer.text)
-    refusal = f"Connect refused it: {' '.join(said.split())}"  # on one line
-    if answer.status_code not in (409, 500, 503):
+    words = said.split()
+    on_one_line = " ".join(words)
+    refusal = f"Connect refused it: {on_one_line}"
+    may_accept_it_later = answer.status_code in (409, 500, 503)
+    if not may_accept_it_later:
         raise SettingsError(f"{name}: {refusal}")
     return refusal
 
 
 def find_missing(settings: Settings, name: str, config: Config) -> str:
     """Return nothing once all is RUNNING and the slot is read; a FAILED part ends the wait."""
-    answer = requests.get(f"{settings.connect_url}/connectors/{name}/status", timeout=10)
+    url = f"{settings.connect_url}/connectors/{name}/status"
+    answer = requests.get(url, timeout=10)
     status = answer.json() if answer.ok else {}
-    parts = [status.get("connector", {}), *status.get("tasks", [])]
+    connector = status.get("connector", {})
+    tasks = status.get("tasks", [])
+    parts = [connector, *tasks]
     for part in parts:
         if part.get("state") == "FAILED":
-            raise SettingsError(f"{name}: {last_cause(part.get('trace', ''))}")
+            trace = part.get("trace", "")
+            cause = last_cause(trace)
+            raise SettingsError(f"{name}: {cause}")
     states = [part.get("state") for part in parts]
-    all_run = len(states) >= 2 and set(states) == {"RUNNING"}
-    if not all_run:
+    all_run = set(states) == {"RUNNING"}
+    if not tasks or not all_run:
         return f"connector and tasks are {states}"
     if not is_slot_active(settings, config):
         return "its slot is not read"
@@ -82,5 +92,9 @@ def find_missing(settings: Settings, name: str, config: Config) -> str:
 
 def last_cause(trace: str) -> str:
     """Return the last cause of a Java trace, which is the one that says what to fix."""
-    causes = [line for line in trace.splitlines() if line and not line[0].isspace()]
-    return causes[-1].removeprefix("Caused by: ") if causes else "no trace"
+    cause = "no trace"
+    for line in trace.splitlines():
+        is_indented = line[:1].isspace()
+        if line and not is_indented:
+            cause = line
+    return cause.removeprefix("Caused by: ")

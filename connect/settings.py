@@ -21,4 +21,7 @@ class Settings(BaseSettings):
 
     def databases(self) -> dict[str, str]:
         """Return where each database is, by the name that the connectors' files use."""
-        return {DATABASE: self.database_url, AUDIT_DATABASE: self.audit_database_url}
+        return {
+            DATABASE: self.database_url,
+            AUDIT_DATABASE: self.audit_database_url,
+        }

@@ -24,19 +24,24 @@ def make_topics(settings: Settings) -> list[str]:
     missing = [name for name in wanted if name not in found]
     new_topics = []
     for name in missing:
-        partitions, config = wanted[name]["partitions"], wanted[name]["config"]
+        topic = wanted[name]
+        partitions = topic["partitions"]
+        config = topic["config"]
         new_topics.append(NewTopic(name, partitions, settings.replication_factor, config=config))
     if new_topics:
-        for made in admin.create_topics(new_topics, operation_timeout=timeout).values():
-            made.result()
+        answers = admin.create_topics(new_topics, operation_timeout=timeout)
+        for answer in answers.values():
+            answer.result()
     return missing
 
 
 def all_topics(input_topic: str = INPUT_TOPIC) -> Topics:
     """Return the topics of topics.json, the input topic under its own name, and the extras'."""
     topics = read_json(TOPICS)
-    refuse_missing(topics, [INPUT_TOPIC, *published_topics()])
-    add_topics(topics, "INPUT_TOPIC", {input_topic: topics.pop(INPUT_TOPIC)})
+    needed = [INPUT_TOPIC, *published_topics()]
+    refuse_missing(topics, needed)
+    of_input = topics.pop(INPUT_TOPIC)
+    add_topics(topics, "INPUT_TOPIC", {input_topic: of_input})
     for extra, of_extra in manifests("topics").items():
         add_topics(topics, f"extras/{extra}", of_extra)
     return topics
@@ -44,7 +49,8 @@ def all_topics(input_topic: str = INPUT_TOPIC) -> Topics:
 
 def published_topics() -> list[str]:
     """Return the topics to which the two outboxes are published."""
-    return [DEAD_LETTER_TOPIC, AUDIT_TOPIC, *(event.topic for event in EVENTS)]
+    of_events = [event.topic for event in EVENTS]
+    return [DEAD_LETTER_TOPIC, AUDIT_TOPIC, *of_events]
 
 
 def refuse_missing(topics: Topics, needed: Iterable[str]) -> None:

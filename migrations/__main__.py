@@ -16,10 +16,11 @@ def main() -> None:
         "--without-slots", action="store_true", help="for a copy that no connector reads"
     )
     asked = parser.parse_args()
+    with_slots = not asked.without_slots
     settings = Settings()
     try:
         if asked.direction == "upgrade":
-            upgrade(settings, with_slots=not asked.without_slots)
+            upgrade(settings, with_slots=with_slots)
         else:
             downgrade(settings)
     except SchemaError as refusal:

@@ -5,7 +5,8 @@ They run as owner, so that everything they make belongs to it.
 
 from alembic import context
 
-with context.config.attributes["engine"].begin() as connection:
+engine = context.config.attributes["engine"]
+with engine.begin() as connection:
     connection.exec_driver_sql("set local role owner")
     context.configure(connection=connection)
     with context.begin_transaction():

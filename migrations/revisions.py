@@ -61,9 +61,12 @@ def downgrade_tables(settings: Settings, name: str) -> None:
 
 def refuse_missing(settings: Settings, name: str) -> None:
     """Refuse a downgrade that would leave the tables of an extra behind."""
-    for revision, extra in find_missing(settings, name).items():
+    missing = find_missing(settings, name)
+    if missing:
+        revision, extra = next(iter(missing.items()))
+        database = settings.databases()[name]
         raise SchemaError(
-            f"revision {revision} of database {settings.databases()[name]} belongs to the extra "
+            f"revision {revision} of database {database} belongs to the extra "
             f"{extra}, which is not here: put extras/{extra} back, then run the downgrade again"
         )
 
@@ -75,29 +78,31 @@ def find_missing(settings: Settings, name: str) -> dict[str, str]:
         applied = read_applied(connection, database)
     with alembic_config(settings, name, {}) as config:
         unknown = applied - known_revisions(config)
-    return {revision: extra_of(revision, name, database) for revision in sorted(unknown)}
+    missing = {}
+    for revision in sorted(unknown):
+        missing[revision] = extra_of(revision, name, database)
+    return missing
 
 
 @contextmanager
 def alembic_config(settings: Settings, name: str, missing: dict[str, str]) -> Iterator[Config]:
     """Give Alembic the revisions that are here, and a placeholder for each that is missing."""
     database = settings.databases()[name]
-    engine = create_engine(
-        "postgresql+psycopg://", creator=partial(settings.connect, database, autocommit=False)
-    )
+    connect = partial(settings.connect, database, autocommit=False)
+    engine = create_engine("postgresql+psycopg://", creator=connect)
     with tempfile.TemporaryDirectory() as placeholders:
         for revision, extra in missing.items():
             text = PLACEHOLDER.format(revision=revision, extra=extra)
-            Path(placeholders, f"{revision}.py").write_text(text)
-        folders = [*revision_folders(name), Path(placeholders)]
+            file = Path(placeholders, f"{revision}.py")
+            file.write_text(text)
+        folders = [*map(str, revision_folders(name)), placeholders]
         config = Config(attributes={"engine": engine})
-        config.file_config["alembic"].update(
-            {
-                "script_location": str(HERE),
-                "version_locations": os.pathsep.join(map(str, folders)),
-                "path_separator": "os",
-            }
-        )
+        options = {
+            "script_location": str(HERE),
+            "version_locations": os.pathsep.join(folders),
+            "path_separator": "os",
+        }
+        config.file_config["alembic"].update(options)
         try:
             yield config
         finally:
@@ -109,7 +114,8 @@ def revision_folders(name: str) -> list[Path]:
     folders = [HERE / name]
     for extra, section in manifests("migrations").items():
         if name in section:
-            folders.append(FOLDER / extra / section[name])
+            folder = FOLDER / extra / section[name]
+            folders.append(folder)
     return folders
 
 
@@ -129,9 +135,10 @@ def read_applied(connection: psycopg.Connection, database: str) -> set[str]:
         applied = {revision for (revision,) in found}
     foreign = sorted(tables - {"alembic_version"})
     if foreign and not applied:
+        first_three = ", ".join(foreign[:3])
         raise SchemaError(
             f"database {database} has tables that none of our revisions made "
-            f"({', '.join(foreign[:3])}): name an empty one (DATABASE_URL, AUDIT_DATABASE_URL)"
+            f"({first_three}): name an empty one (DATABASE_URL, AUDIT_DATABASE_URL)"
         )
     return applied
 
@@ -142,8 +149,10 @@ def extra_of(revision: str, name: str, database: str) -> str:
     if older:
         return older
     named = OF_AN_EXTRA.fullmatch(revision)
-    if named and named[1] not in installed_extras():
-        return named[1]
+    if named:
+        extra = named[1]
+        if extra not in installed_extras():
+            return extra
     raise SchemaError(
         f"database {database} is at revision {revision}, which is not here: "
         "take the version of the project that made it, or name an empty database"

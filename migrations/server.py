@@ -28,40 +28,51 @@ def make_roles(admin: Connection, secrets_dir: Path) -> None:
 
     Only the verifier is sent: the password itself is in no statement and in no server log.
     """
-    known = {role for (role,) in admin.execute("select rolname from pg_roles")}
+    found = admin.execute("select rolname from pg_roles")
+    known = {role for (role,) in found}
     for role, attributes in ROLES.items():
         verb = "alter" if role in known else "create"
-        admin.execute(f"{verb} role {role} {attributes}".encode())
+        execute(admin, f"{verb} role {role} {attributes}")
         if attributes != "nologin":
-            set_password(admin, role, (secrets_dir / f"{role}_password").read_bytes().strip())
+            password_file = secrets_dir / f"{role}_password"
+            password = password_file.read_bytes().strip()
+            set_password(admin, role, password)
 
 
 def set_password(admin: Connection, role: str, password: bytes) -> None:
     """Give a role its password, as a verifier that is made here."""
     encrypted = admin.pgconn.encrypt_password(password, role.encode(), b"scram-sha-256")
-    admin.execute(f"alter role {role} password '{encrypted.decode()}'".encode())
+    verifier = encrypted.decode()
+    execute(admin, f"alter role {role} password '{verifier}'")
 
 
 def make_database(admin: Connection, name: str, roles: str) -> None:
     """Make a database that belongs to owner, and that only these roles may enter."""
     quoted = sql.Identifier(name).as_string()
     found = admin.execute("select 1 from pg_database where datname = %s", [name])
-    if not found.fetchone():
-        admin.execute(f"create database {quoted} owner owner".encode())
-    admin.execute(f"revoke all on database {quoted} from public".encode())
-    admin.execute(f"grant connect on database {quoted} to {roles}".encode())
+    exists = found.fetchone() is not None
+    if not exists:
+        execute(admin, f"create database {quoted} owner owner")
+    execute(admin, f"revoke all on database {quoted} from public")
+    execute(admin, f"grant connect on database {quoted} to {roles}")
+
+
+def execute(admin: Connection, statement: str) -> None:
+    """Run a statement with names in it, which cannot be parameters."""
+    admin.execute(statement.encode())
 
 
 def make_slot(admin: Connection, slot: str) -> None:
     """Make the slot before the first outbox row: rows from before a slot are never published."""
-    found = admin.execute(
-        "select database from pg_replication_slots where slot_name = %s", [slot]
-    ).fetchone()
-    if found is None:
+    query = "select database from pg_replication_slots where slot_name = %s"
+    row = admin.execute(query, [slot]).fetchone()
+    if row is None:
         admin.execute("select pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
-    elif found != (admin.info.dbname,):  # slots are the server's, not the database's
+        return
+    [database] = row
+    if database != admin.info.dbname:  # slots are the server's, not the database's
         raise SystemExit(
-            f"slot {slot} belongs to database {found[0]}: use --without-slots for a copy"
+            f"slot {slot} belongs to database {database}: use --without-slots for a copy"
         )
 
 

@@ -20,8 +20,15 @@ class Settings(BaseSettings):
 
     def databases(self) -> dict[str, str]:
         """Return the database that each set of revisions builds; settings may rename it."""
-        urls = {DATABASE: self.database_url, AUDIT_DATABASE: self.audit_database_url}
-        return {name: str(conninfo_to_dict(url)["dbname"]) for name, url in urls.items()}
+        urls = {
+            DATABASE: self.database_url,
+            AUDIT_DATABASE: self.audit_database_url,
+        }
+        databases = {}
+        for name, url in urls.items():
+            address = conninfo_to_dict(url)
+            databases[name] = str(address["dbname"])
+        return databases
 
     def connect(self, database: str, *, autocommit: bool = True) -> psycopg.Connection:
         """Connect to a database as the administrator, by default without any transaction."""

@@ -60,11 +60,16 @@ def load_checked(engine: Engine, consumer: Consumer, partitions: set[Partition])
 
 def end_offset(consumer: Consumer, topic: str, number: int) -> int:
     """Return where a partition ends."""
+    asked = TopicPartition(topic, number)
     try:
-        found = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=30)
+        found = consumer.get_watermark_offsets(asked, timeout=30)
     except KafkaException as failure:
-        raise OutageError(f"end of {topic}/{number}: {failure.args[0].str()}") from failure
-    return found[1] if found else 0
+        reason = failure.args[0].str()
+        raise OutageError(f"end of {topic}/{number}: {reason}") from failure
+    if found is None:
+        return 0
+    _, end = found
+    return end
 
 
 def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> None:

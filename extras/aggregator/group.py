@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from extras.aggregator.message import Item, Message
 from service.ids import derive
-from service.record import DeadLetter
+from service.record import DeadLetter, Record
 
 Partition = tuple[str, int]  # topic and number
 
@@ -96,17 +96,21 @@ def fold(
         is_completion = message.item is None
         if key in missed:
             if is_completion:
-                changes.completed.append((missed.pop(key), record.offset))
+                group = missed.pop(key)
+                changes.completed.append((group, record.offset))
         elif message.item is not None:
             if key not in opened:
-                opened[key] = Group(key, record.topic, record.partition, record.offset)
-                changes.begun.append(opened[key])
+                begun = Group(key, record.topic, record.partition, record.offset)
+                opened[key] = begun
+                changes.begun.append(begun)
             opened[key] = opened[key].add(message.item)
         elif key in opened:
-            changes.closed.append(opened.pop(key))
+            group = opened.pop(key)
+            changes.closed.append(group)
         else:
             reason = "complete: no batch of this key is open"
-            changes.letters.append(DeadLetter(record, "invalid", reason))
+            letter = DeadLetter(record, "invalid", reason)
+            changes.letters.append(letter)
     return PartitionState(position, opened, missed), changes
 
 
@@ -118,9 +122,10 @@ class FirstMessage(NamedTuple):
     partition: int
     offset: int
 
-    def is_in(self, record: tuple[Any, ...]) -> bool:
+    def is_in(self, record: Record) -> bool:
         """Return whether this record is the one that came first."""
-        return (self.topic, self.partition, self.offset) == record[:3]
+        place = (self.topic, self.partition, self.offset)
+        return place == (record.topic, record.partition, record.offset)
 
 
 def drop_repeats(
@@ -135,5 +140,6 @@ def drop_repeats(
             counted.append(message)
         elif first.sha256 != message.sha256:
             reason = "message_id: already seen with another key or value"
-            conflicts.append(DeadLetter(message.record, "conflict", reason))
+            conflict = DeadLetter(message.record, "conflict", reason)
+            conflicts.append(conflict)
     return counted, conflicts

@@ -39,7 +39,9 @@ def handle(records: Sequence[Record], steps: Steps, states: States) -> None:
     moved the partition, which the write finds out. Then they are forgotten, and the open groups
     are missed.
     """
-    states |= steps.load_states({partition_of(record) for record in records} - states.keys())
+    partitions = {partition_of(record) for record in records}
+    new_partitions = partitions - states.keys()
+    states |= steps.load_states(new_partitions)
     new_records = drop_handled(records, states)
     if new_records:
         after, moves, changes = apply_records(new_records, steps, states)
@@ -59,7 +61,8 @@ def drop_handled(records: Sequence[Record], states: States) -> dict[Partition, l
     found: dict[Partition, list[Record]] = {}
     for record in records:
         partition = partition_of(record)
-        if record.offset >= states[partition].position:
+        is_new = record.offset >= states[partition].position
+        if is_new:
             found.setdefault(partition, []).append(record)
     return found
 
@@ -70,23 +73,41 @@ def apply_records(
     """Return the state of each partition after its records, and what they bring about."""
     messages: dict[Partition, list[Message]] = {}
     letters: dict[Partition, list[DeadLetter]] = {}
+    all_messages: list[Message] = []
     for partition, part in records.items():
-        read_ones = [read(record) for record in part]
-        messages[partition] = [one for one in read_ones if isinstance(one, Message)]
-        letters[partition] = [one for one in read_ones if isinstance(one, DeadLetter)]
-    first_messages = steps.track([message for part in messages.values() for message in part])
+        understood, bad = read_all(part)
+        messages[partition] = understood
+        letters[partition] = bad
+        all_messages += understood
+    first_messages = steps.track(all_messages)
 
     after: States = {}
     moves = []
     changes = Changes([], [], [], [])
     for partition, part in records.items():
-        counted, conflicts = drop_repeats(messages[partition], first_messages)
+        before = states[partition]
         end = part[-1].offset + 1
-        after[partition], found = fold(states[partition], counted, end)
-        moves.append(Move(*partition, states[partition].position, end))
+        counted, conflicts = drop_repeats(messages[partition], first_messages)
+        after[partition], found = fold(before, counted, end)
+        move = Move(*partition, before.position, end)
+        moves.append(move)
         all_letters = letters[partition] + conflicts + found.letters
-        changes = changes.plus(found._replace(letters=all_letters))
+        found = found._replace(letters=all_letters)
+        changes = changes.plus(found)
     return after, moves, changes
+
+
+def read_all(records: Sequence[Record]) -> tuple[list[Message], list[DeadLetter]]:
+    """Return the messages in these records, and a dead letter for each record without one."""
+    messages = []
+    letters = []
+    for record in records:
+        found = read(record)
+        if isinstance(found, Message):
+            messages.append(found)
+        else:
+            letters.append(found)
+    return messages, letters
 
 
 def partition_of(record: Record) -> Partition:
@@ -96,7 +117,8 @@ def partition_of(record: Record) -> Partition:
 
 def report(changes: Changes) -> None:
     """Count and log what a batch has brought about, after all of it is safe."""
-    TOTALS.labels("live").inc(len(changes.closed))
+    closed = len(changes.closed)
+    TOTALS.labels("live").inc(closed)
     for group in changes.closed:
         log.info("totalled", batch_id=group.batch_id, items=group.items, **group.begin)
     for group, offset in changes.completed:

@@ -59,8 +59,10 @@ def understand(record: Record) -> Message:
     batch_id = parse_id("key", record.key or b"")
     message_id = parse_id("headers.message_id", ids[0])
     key = batch_id.encode()
-    digest = sha256(b"%d/%b" % (len(key), key + record.value)).hexdigest()
-    return Message(record, batch_id, message_id, digest, parse_value(record.value))
+    content = b"%d/%b" % (len(key), key + record.value)
+    digest = sha256(content).hexdigest()
+    item = parse_value(record.value)
+    return Message(record, batch_id, message_id, digest, item)
 
 
 def parse_value(value: bytes) -> Item | None:
@@ -69,7 +71,8 @@ def parse_value(value: bytes) -> Item | None:
     is_completion = isinstance(fields, dict) and "complete" in fields
     if not is_completion:
         return ITEM.validate_python(fields, strict=True)
-    if fields.keys() & Item.__annotations__.keys():
+    also_an_item = fields.keys() & Item.__annotations__.keys()
+    if also_an_item:
         raise InvalidMessageError(
             "complete: stands beside units or amount: nobody can say whether they count"
         )
@@ -81,7 +84,8 @@ def parse_value(value: bytes) -> Item | None:
 def parse_id(field: str, raw: bytes) -> str:
     """Return an id that people can read; bytes that are not UTF-8 are not printable."""
     text = raw.decode(errors="surrogateescape")
-    if not (1 <= len(text) <= 64 and text.isprintable()):
+    has_good_length = 1 <= len(text) <= 64
+    if not has_good_length or not text.isprintable():
         raise InvalidMessageError(f"{field}: should be 1 to 64 printable characters, in UTF-8")
     return text
 

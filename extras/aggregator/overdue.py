@@ -54,20 +54,24 @@ class OverdueGroup(NamedTuple):
 
 def find_overdue(engine: Engine, topic: str, too_long: float) -> list[OverdueGroup]:
     """Return the groups of a topic that are overdue, in the sequence in which they began."""
+    parameters = {"topic": topic, "too_long": too_long}
     with classify_errors(), engine.connect() as connection:
-        rows = connection.execute(OVERDUE, {"topic": topic, "too_long": too_long})
-        return [
-            OverdueGroup(Group(*begin), is_complete, stop) for *begin, is_complete, stop in rows
-        ]
+        rows = connection.execute(OVERDUE, parameters)
+        overdue = []
+        for *begin, is_complete, stop in rows:
+            group = Group(*begin)
+            overdue.append(OverdueGroup(group, is_complete, stop))
+        return overdue
 
 
 def mark_checked(engine: Engine, groups: Sequence[Group]) -> None:
     """Note that these groups of one partition are still open."""
     if not groups:
         return
+    first = groups[0]
     parameters = {
-        "topic": groups[0].topic,
-        "partition": groups[0].partition,
+        "topic": first.topic,
+        "partition": first.partition,
         "offsets": [group.offset for group in groups],
     }
     with classify_errors(), engine.connect() as connection:

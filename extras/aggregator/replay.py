@@ -1,7 +1,7 @@
 """The replayer: reads overdue groups again from where they began, and ends or reports each."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import NamedTuple
 
 import structlog
@@ -48,14 +48,14 @@ def keep_replaying(once: Callable[[], None], seconds: float, stopping: threading
 def replay(engine: Engine, read_between: Read, lookup: Lookup, topic: str, too_long: float) -> None:
     """Look at every overdue group; for each partition one instance does it, the others pass on."""
     overdue = find_overdue(engine, topic, too_long)
-    for partition in dict.fromkeys(row.partition for row in overdue):
+    partitions = [row.partition for row in overdue]
+    for partition in dict.fromkeys(partitions):
         try:
             replay_partition(engine, read_between, lookup, partition, too_long)
         except (OutageError, KafkaException) as reason:
             # of this partition, perhaps, and not of the others
-            log.warning(
-                "replay_waits", topic=partition[0], partition=partition[1], reason=str(reason)
-            )
+            _, number = partition
+            log.warning("replay_waits", topic=topic, partition=number, reason=str(reason))
 
 
 def replay_partition(
@@ -67,9 +67,11 @@ def replay_partition(
         if not is_ours:
             return
         # Looked up again: what was overdue may have been ended by the instance before us.
-        rows = [row for row in find_overdue(engine, topic, too_long) if row.partition == partition]
+        overdue = find_overdue(engine, topic, too_long)
+        rows = [row for row in overdue if row.partition == partition]
         if rows:
-            settle(engine, rows, read_again(read_between, lookup, rows))
+            replayed = read_again(read_between, lookup, rows)
+            settle(engine, rows, replayed)
 
 
 def read_again(read_between: Read, lookup: Lookup, rows: Sequence[OverdueGroup]) -> Replayed:
@@ -83,16 +85,27 @@ def read_again(read_between: Read, lookup: Lookup, rows: Sequence[OverdueGroup])
     wanted = {row.group.batch_id for row in rows}
     state = PartitionState(start, {}, {})
     closed: dict[int, Group] = {}
-    for records in read_between(rows[0].partition, start, stop):
-        found = [read(record) for record in records]
-        messages = [one for one in found if isinstance(one, Message) and one.batch_id in wanted]
-        first_messages = lookup([message.message_id for message in messages])
+    partition = rows[0].partition
+    for records in read_between(partition, start, stop):
+        messages = messages_of(wanted, records)
+        message_ids = [message.message_id for message in messages]
+        first_messages = lookup(message_ids)
         counted, _ = drop_repeats(messages, first_messages)
         state, changes = fold(state, counted, start)
         for group in changes.closed:
             closed[group.offset] = group
     still_open = {group.offset: group for group in state.open.values()}
     return Replayed(closed, still_open)
+
+
+def messages_of(batch_ids: Container[str], records: Sequence[Record]) -> list[Message]:
+    """Return the messages of these groups in the records."""
+    messages = []
+    for record in records:
+        found = read(record)
+        if isinstance(found, Message) and found.batch_id in batch_ids:
+            messages.append(found)
+    return messages
 
 
 def settle(engine: Engine, rows: Sequence[OverdueGroup], replayed: Replayed) -> None:
@@ -110,9 +123,11 @@ def settle(engine: Engine, rows: Sequence[OverdueGroup], replayed: Replayed) -> 
             rest.append(row.group)
     totals = [total_event(group) for group in done]
     losses = [unrecoverable_event(group) for group in gone]
-    published = close(engine, [*totals, *losses])
-    report_done([group for group in done if group.event_id in published])
-    report_gone([group for group in gone if group.event_id in published])
+    published = close(engine, totals + losses)
+    published_done = [group for group in done if group.event_id in published]
+    published_gone = [group for group in gone if group.event_id in published]
+    report_done(published_done)
+    report_gone(published_gone)
     report_open(rest, replayed.still_open)
     mark_checked(engine, rest)
 

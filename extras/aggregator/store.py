@@ -1,9 +1,11 @@
 """What Postgres knows of a partition and its messages: position, open groups, who was first."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy import Engine, text
+from sqlalchemy import CursorResult, Engine, text
 
 from extras.aggregator.group import FirstMessage, Group, Partition, PartitionState
 from extras.aggregator.message import Message
@@ -52,37 +54,51 @@ FIRST_MESSAGES = text("""
 
 def load_states(engine: Engine, partitions: Iterable[Partition]) -> dict[Partition, PartitionState]:
     """Return the state of partitions that are new to us; what is open there is missed."""
-    numbers: dict[str, list[int]] = {}
+    numbers = defaultdict(list)
     for topic, number in sorted(partitions):
-        numbers.setdefault(topic, []).append(number)
-    positions: dict[Partition, int] = {}
-    missed: dict[Partition, dict[str, Group]] = {}
+        numbers[topic].append(number)
+    states: dict[Partition, PartitionState] = {}
     with classify_errors(), engine.connect() as connection:
         for topic, asked in numbers.items():
             parameters = {"topic": topic, "partitions": asked}
             connection.execute(FIRST_SEEN, parameters)
-            for row in connection.execute(STATE, parameters):
-                partition = (row.topic, row.partition)
-                positions[partition] = row.position
-                if row.batch_id is not None:
-                    group = Group(row.batch_id, *partition, row.offset)
-                    missed.setdefault(partition, {})[row.batch_id] = group
-    return {
-        partition: PartitionState(position, {}, missed.get(partition, {}))
-        for partition, position in positions.items()
-    }
+            rows = connection.execute(STATE, parameters)
+            states |= as_states(rows)
+    return states
+
+
+def as_states(rows: CursorResult[Any]) -> dict[Partition, PartitionState]:
+    """Return the state of each partition; every row has its position, and an open group or none."""
+    positions = {}
+    missed: dict[Partition, dict[str, Group]] = defaultdict(dict)
+    for row in rows:
+        partition = (row.topic, row.partition)
+        positions[partition] = row.position
+        if row.batch_id is not None:
+            group = Group(row.batch_id, row.topic, row.partition, row.offset)
+            missed[partition][row.batch_id] = group
+    states = {}
+    for partition, position in positions.items():
+        states[partition] = PartitionState(position, {}, missed[partition])
+    return states
 
 
 def track(engine: Engine, subscriber: str, messages: Sequence[Message]) -> dict[str, FirstMessage]:
     """Note each message whose id is new, and return which message of each id came first."""
     rows = []
     for n, message in enumerate(messages):
-        place = message.record.place
-        digest = f"\\x{message.sha256}"
-        rows.append({"n": n, "message_id": message.message_id, "sha256": digest, **place})
+        row = {
+            "n": n,
+            "message_id": message.message_id,
+            "sha256": f"\\x{message.sha256}",
+            **message.record.place,
+        }
+        rows.append(row)
+    parameters = {"subscriber": subscriber, "rows": to_json(rows).decode()}
     with classify_errors(), engine.connect() as connection:
-        connection.execute(TRACK, {"subscriber": subscriber, "rows": to_json(rows).decode()})
-    return find_first(engine, subscriber, [message.message_id for message in messages])
+        connection.execute(TRACK, parameters)
+    message_ids = [message.message_id for message in messages]
+    return find_first(engine, subscriber, message_ids)
 
 
 def find_first(
@@ -90,6 +106,9 @@ def find_first(
 ) -> dict[str, FirstMessage]:
     """Return which message of each of these ids came first."""
     parameters = {"subscriber": subscriber, "message_ids": list(message_ids)}
+    first_messages = {}
     with classify_errors(), engine.connect() as connection:
         rows = connection.execute(FIRST_MESSAGES, parameters)
-        return {message_id: FirstMessage(*rest) for message_id, *rest in rows}
+        for message_id, *message in rows:
+            first_messages[message_id] = FirstMessage(*message)
+    return first_messages

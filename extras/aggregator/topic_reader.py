@@ -26,7 +26,8 @@ def read_between(
     own = {"group.id": f"{kafka['group.id']}-replay", "enable.partition.eof": True}
     # check: ignore[consumer-not-seen] the live consumer's settings, judged there, and these two
     with Consumer(kafka | own) as consumer:
-        position = max(start, first_offset(consumer, partition, stop))
+        first = first_offset(consumer, partition, stop)
+        position = max(start, first)
         if position < stop:
             consumer.assign([TopicPartition(*partition, position)])
         deadline = time.monotonic() + SILENCE_SECONDS
@@ -44,16 +45,15 @@ def read_between(
                 deadline = time.monotonic() + SILENCE_SECONDS
             elif time.monotonic() > deadline:
                 topic, number = partition
-                raise OutageError(
-                    f"{topic}/{number}: nothing came within {SILENCE_SECONDS:g} s, "
-                    f"at {position} of {stop}"
-                )
+                silence = f"nothing came within {SILENCE_SECONDS:g} s"
+                raise OutageError(f"{topic}/{number}: {silence}, at {position} of {stop}")
 
 
 def first_offset(consumer: Consumer, partition: Partition, stop: int) -> int:
     """Return the first offset that is left; the last must be there, or not be away for good."""
     asked = TopicPartition(*partition)
-    low, high = consumer.get_watermark_offsets(asked, timeout=SILENCE_SECONDS) or (0, 0)
+    found = consumer.get_watermark_offsets(asked, timeout=SILENCE_SECONDS)
+    low, high = found or (0, 0)
     if high < stop:
         topic, number = partition
         raise OutageError(f"{topic}/{number} ends at {high}, the live consumer stands at {stop}")

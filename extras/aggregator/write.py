@@ -7,7 +7,7 @@ from pydantic_core import to_json
 from sqlalchemy import Connection, CursorResult, Engine, TextClause, text
 
 from extras.aggregator.event import Event, dead_letter_event, total_event
-from extras.aggregator.group import Changes
+from extras.aggregator.group import Changes, Group
 from service.database import classify_errors
 from service.outage import AbandonedError
 
@@ -132,19 +132,30 @@ class Move(NamedTuple):
 
 def write(engine: Engine, moves: Sequence[Move], changes: Changes) -> None:
     """Write everything that a batch brings about in one transaction, or raise MovedError."""
-    begun = [{**group.begin, "batch_id": group.batch_id} for group in changes.begun]
-    completed = [{**group.begin, "complete_offset": offset} for group, offset in changes.completed]
+    move_rows = [move._asdict() for move in moves]
+    begun = [begun_row(group) for group in changes.begun]
+    completed = [completed_row(group, offset) for group, offset in changes.completed]
     closed = [total_event(group) for group in changes.closed]
     letters = [dead_letter_event(letter) for letter in changes.letters]
+    steps = [(BEGIN, begun), (COMPLETE, completed), (CLOSE, closed), (BURY, letters)]
     read_committed = engine.execution_options(isolation_level="READ COMMITTED")
     with classify_errors(), read_committed.begin() as transaction:
-        moved = execute(transaction, MOVE, [move._asdict() for move in moves])
+        moved = execute(transaction, MOVE, move_rows)
         if moved.rowcount != len(moves):
             raise MovedError("a partition stands elsewhere: another consumer has moved it")
-        steps = [(BEGIN, begun), (COMPLETE, completed), (CLOSE, closed), (BURY, letters)]
         for statement, rows in steps:
             if rows:
                 execute(transaction, statement, rows)
+
+
+def begun_row(group: Group) -> dict[str, Any]:
+    """Return the row of a group that has begun."""
+    return {**group.begin, "batch_id": group.batch_id}
+
+
+def completed_row(group: Group, offset: int) -> dict[str, Any]:
+    """Return where a missed group began, and the offset of its completion."""
+    return {**group.begin, "complete_offset": offset}
 
 
 def close(engine: Engine, events: Sequence[Event]) -> set[str]:
@@ -152,7 +163,8 @@ def close(engine: Engine, events: Sequence[Event]) -> set[str]:
     if not events:
         return set()
     with classify_errors(), engine.connect() as connection:
-        return set(execute(connection, CLOSE, events).scalars())
+        published = execute(connection, CLOSE, events)
+        return set(published.scalars())
 
 
 def execute(
@@ -160,4 +172,5 @@ def execute(
 ) -> CursorResult[Any]:
     """Run one statement for all rows, as one JSON array that keeps their sequence."""
     numbered = [row | {"n": n} for n, row in enumerate(rows)]
-    return connection.execute(statement, {"rows": to_json(numbered).decode()})
+    parameters = {"rows": to_json(numbered).decode()}
+    return connection.execute(statement, parameters)
