@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from sqlalchemy import make_url
 
+from contract.names import INPUT_TOPIC
 from lab.kafka_proxy import KafkaProxy
 from ops.extra import Value, extra_processes
 from ops.jars import Run
@@ -92,6 +93,7 @@ def own_settings(
         "run_dir": settings.run_dir / name,
         "jars_dir": settings.jars,
         "attach": False,
+        "input_topic": INPUT_TOPIC,  # the one that the lab writes, whatever .env says
         "extras": {**settings.extras, **extra_ports, **extras},
     }
     return settings.model_copy(update=own | own_ports | changes)

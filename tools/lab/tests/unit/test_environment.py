@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from contract.names import INPUT_TOPIC
 from lab.environment import (
     EXTRA_PORT_SETTINGS,
     PORT_SETTINGS,
@@ -53,3 +54,10 @@ def test_only_chosen_parts_are_started(tmp_path: Path) -> None:
     assert {"connect", "audit", "service", "service-2"} <= choose_parts(
         own, silently, []
     ).parts.keys()
+
+
+def test_the_topic_is_the_one_that_the_lab_writes(tmp_path: Path) -> None:
+    """INPUT_TOPIC of the shell or of .env is for the user's stack."""
+    usual = Settings(run_dir=tmp_path, input_topic="purchase.events")
+    own = own_settings(usual, "bench", free_ports(PORTS), {})
+    assert own.input_topic == INPUT_TOPIC
