@@ -33,7 +33,7 @@ from spark.landing_query import exclusive_lock, start_landing
 from spark.parts import Part, load_parts
 from spark.positions import Position, wait_until_settled
 from spark.session import STARTED_AT, exit_with_error, locate, log_progress, make_session
-from spark.settings import Settings
+from spark.settings import Settings, refuse_dedup_store
 from spark.snapshot import open_snapshot, read_tables
 from spark.topics import Topics, topics_to_land
 
@@ -270,11 +270,9 @@ def write_file(spark: SparkSession, address: str, text: str) -> None:
 
 def check_dedup_store(settings: Settings) -> None:
     """End the job for a dedup store without tracking rows: every message would be missing."""
-    if settings.dedup_store != "tracking":
-        exit_with_error(
-            f"DEDUP_STORE={settings.dedup_store}: reconciliation compares the tracking table,"
-            " which this store does not fill; use DEDUP_STORE=tracking, or look into the outbox"
-        )
+    refusal = refuse_dedup_store(settings.dedup_store)
+    if refusal:
+        exit_with_error(refusal)
 
 
 def describe(error: Exception) -> str:

@@ -25,3 +25,13 @@ class Settings(BaseSettings):
     group_id: str = names.SUBSCRIBER
     dedup_store: str = "tracking"  # the service's: only this one can be reconciled
     reconcile_deadline_seconds: float = 120  # heartbeats move an idle slot every 2 s
+
+
+def refuse_dedup_store(name: str) -> str | None:
+    """Say why messages of this dedup store cannot be reconciled: all would seem to be missing."""
+    if name == "tracking":
+        return None
+    return (
+        f"DEDUP_STORE={name}: reconciliation compares the tracking table, "
+        "which this store does not fill; use DEDUP_STORE=tracking, or look into the outbox"
+    )
