@@ -16,7 +16,8 @@ UUID_PATTERN = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 def known_outcome(outcome: str) -> str:
     """Return this outcome if the contract has an event for it."""
     if outcome not in OUTCOMES:
-        raise ValueError(f"should be one of {', '.join(OUTCOMES)}")
+        known = ", ".join(OUTCOMES)
+        raise ValueError(f"should be one of {known}")
     return outcome
 
 

@@ -10,8 +10,10 @@ FOLDER = Path(__file__).parents[1] / "extras"
 def manifests(section: str, folder: Path = FOLDER) -> dict[str, Any]:
     """Return this section of every extra.toml that has one, by the name of the extra's folder."""
     found = {}
-    for file in sorted(folder.glob("*/extra.toml")):
+    files = folder.glob("*/extra.toml")
+    for file in sorted(files):
+        extra = file.parent.name
         manifest = tomllib.loads(file.read_text())
         if section in manifest:
-            found[file.parent.name] = manifest[section]
+            found[extra] = manifest[section]
     return found

@@ -45,5 +45,8 @@ def parse_order(value: bytes) -> Order:
 
 def total(order: Order) -> str:
     """Return what the order costs, exact, with two places."""
-    costs = (line["quantity"] * Decimal(line["unit_price"]) for line in order["lines"])
-    return f"{sum(costs, Decimal()):.2f}"
+    cost = Decimal()
+    for line in order["lines"]:
+        unit_price = Decimal(line["unit_price"])
+        cost += line["quantity"] * unit_price
+    return f"{cost:.2f}"

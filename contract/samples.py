@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from contract.events import ACCEPTED, DEAD_LETTER, REJECTED
@@ -43,8 +44,15 @@ class Sample(NamedTuple):
 
     def headers(self) -> list[tuple[str, bytes]]:
         """Return the headers that have a value."""
-        named = {"message_id": self.message_id, "traceparent": self.traceparent}
-        return [(name, value.encode()) for name, value in named.items() if value is not None]
+        named = {
+            "message_id": self.message_id,
+            "traceparent": self.traceparent,
+        }
+        found = []
+        for name, value in named.items():
+            if value is not None:
+                found.append((name, value.encode()))
+        return found
 
 
 Change = Callable[[Sample], Sample]
@@ -57,33 +65,53 @@ def to_json(order: dict[str, Any]) -> bytes:
 
 def make_order(rng: random.Random, run: str, number: int) -> Sample:
     """Make a good order; some have a field that is not in the contract, some a trace."""
+    customer = rng.randint(1, 500)
+    placed_at = FIRST_PLACED + timedelta(seconds=number)
+    skus = rng.sample(SKUS, rng.randint(1, 4))
     order: dict[str, Any] = {
         "order_id": f"{run}-o{number}",
-        "customer_id": f"c-{rng.randint(1, 500)}",
-        "placed_at": f"{FIRST_PLACED + timedelta(seconds=number):%Y-%m-%dT%H:%M:%SZ}",
-        "lines": [make_line(rng, sku) for sku in rng.sample(SKUS, rng.randint(1, 4))],
+        "customer_id": f"c-{customer}",
+        "placed_at": placed_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lines": [make_line(rng, sku) for sku in skus],
     }
-    if rng.random() < 0.1:
+    has_unknown_field = rng.random() < 0.1
+    if has_unknown_field:
         order["gift"] = True
-    trace = f"00-{rng.getrandbits(128) | 1:032x}-{rng.getrandbits(64) | 1:016x}-01"
+    trace = make_trace(rng)
+    has_trace = number % 2 == 1
     return Sample(
         order["order_id"],
         f"{run}-{number}",
         to_json(order),
-        traceparent=trace if number % 2 else None,
+        traceparent=trace if has_trace else None,
     )
+
+
+def make_trace(rng: random.Random) -> str:
+    """Make a traceparent header; an id of zeros alone would not be valid."""
+    trace_id = rng.getrandbits(128) | 1
+    span_id = rng.getrandbits(64) | 1
+    return f"00-{trace_id:032x}-{span_id:016x}-01"
 
 
 def make_line(rng: random.Random, sku: str) -> dict[str, Any]:
     """Make a line of an order."""
-    cents = rng.randint(0, 9999)
-    return {"sku": sku, "quantity": rng.randint(1, 12), "unit_price": f"{cents / 100:.2f}"}
+    price = rng.randint(0, 9999) / 100
+    return {
+        "sku": sku,
+        "quantity": rng.randint(1, 12),
+        "unit_price": f"{price:.2f}",
+    }
 
 
 def fulfillment(order: dict[str, Any], message_id: str, fulfillment_id: str) -> dict[str, Any]:
     """Return the body of the event that tells of the good order above."""
-    ids = {"message_id": message_id, "fulfillment_id": fulfillment_id}
-    return order | ids | {"total": GOOD_TOTAL}
+    return {
+        **order,
+        "message_id": message_id,
+        "fulfillment_id": fulfillment_id,
+        "total": GOOD_TOTAL,
+    }
 
 
 # What else comes of a good sample that has been sent before it.
@@ -96,8 +124,11 @@ def redelivery(first: Sample) -> Sample:
 
 def conflict(first: Sample) -> Sample:
     """Return the same message id with another value."""
-    return change_fields(**CHANGED)(first)._replace(
-        kind="conflict", expected=DEAD_LETTER, reason="message_id: "
+    change = change_fields(**CHANGED)
+    return change(first)._replace(
+        kind="conflict",
+        expected=DEAD_LETTER,
+        reason="message_id: ",
     )
 
 
@@ -114,23 +145,38 @@ def second(first: Sample) -> Sample:
 def invalid(first: Sample, name: str) -> Sample:
     """Return a record with a good one's key that is no order, in this way."""
     reason, change = INVALID[name]
-    broken = change(first._replace(message_id=f"{first.message_id}-bad"))
-    return broken._replace(kind="invalid", expected=DEAD_LETTER, reason=reason)
+    another = first._replace(message_id=f"{first.message_id}-bad")
+    return change(another)._replace(
+        kind="invalid",
+        expected=DEAD_LETTER,
+        reason=reason,
+    )
 
 
 def change_fields(**fields: object) -> Change:
     """Give some fields of the order other values."""
-    return lambda sample: sample._replace(value=to_json(read(sample) | fields))
+
+    def change(sample: Sample) -> Sample:
+        order = read(sample) | fields
+        return sample._replace(value=to_json(order))
+
+    return change
 
 
 def change_line(**fields: object) -> Change:
     """Leave the order one line, and give some of its fields other values."""
-    return change_fields(lines=[GOOD["lines"][0] | fields])
+    line = GOOD["lines"][0] | fields
+    return change_fields(lines=[line])
 
 
 def change_bytes(change: Callable[[bytes], bytes | None]) -> Change:
     """Give the record other bytes."""
-    return lambda sample: sample._replace(value=change(sample.value or b""))
+
+    def change_sample(sample: Sample) -> Sample:
+        value = change(sample.value or b"")
+        return sample._replace(value=value)
+
+    return change_sample
 
 
 def read(sample: Sample) -> dict[str, Any]:
@@ -177,14 +223,11 @@ INVALID: dict[str, tuple[str, Change]] = {
 def every_sample(run: str) -> list[Sample]:
     """Return one sample of each kind, each after the good one that it refers to."""
     rng = random.Random(1)  # noqa: S311 - repeatable, not secret
-    changes = [
-        redelivery,
-        conflict,
-        *REJECTIONS.values(),
-        *(lambda first, name=name: invalid(first, name) for name in INVALID),
-    ]
+    changes: list[Change] = [redelivery, conflict, *REJECTIONS.values()]
+    changes += [partial(invalid, name=name) for name in INVALID]
     found = []
     for number, change in enumerate(changes):
         first = make_order(rng, run, number)
-        found += [first, change(first)]
+        found.append(first)
+        found.append(change(first))
     return found

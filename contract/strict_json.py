@@ -14,6 +14,7 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 Contract = TypeVar("Contract")
+Pairs = list[tuple[str, Any]]  # the keys and values of an object, as they were written
 
 # 1 to 64 characters, none of them a control, a surrogate or another character that nobody can see.
 Id = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[ [^\p{C}\p{Z}]]+$")]
@@ -40,7 +41,8 @@ def parse_strictly(value: bytes, contract: TypeAdapter[Contract]) -> Contract:
     if parsed is not None:
         return parsed
     try:
-        return contract.validate_python(DECODER.decode(value.decode()), strict=True)
+        decoded = DECODER.decode(value.decode())
+        return contract.validate_python(decoded, strict=True)
     except (ValueError, RecursionError) as error:
         raise InvalidValueError(describe(error)) from None
 
@@ -57,15 +59,18 @@ def parse_quickly(value: bytes, contract: TypeAdapter[Contract]) -> Contract | N
         parsed = contract.validate_json(value, strict=True)
     except ValidationError:
         return None
-    return parsed if value.count(b'"') == to_json(parsed).count(b'"') else None
+    quotes_parsed = to_json(parsed).count(b'"')
+    quotes_given = value.count(b'"')
+    if quotes_given != quotes_parsed:
+        return None
+    return parsed
 
 
 def describe(error: ValueError | RecursionError) -> str:
     """Return the first thing that is wrong, with the field's full name but never its value."""
     match error:
         case ValidationError():
-            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            return f"{name_field(first['loc'])}: {WORDS.get(first['type'], first['msg'])}"
+            return describe_field(error)
         case UnicodeDecodeError():
             return f"value: not UTF-8 at byte {error.start}"
         case RecursionError():
@@ -73,10 +78,27 @@ def describe(error: ValueError | RecursionError) -> str:
     return f"value: {error}"
 
 
+def describe_field(error: ValidationError) -> str:
+    """Return the first field that is wrong, and what is wrong with it."""
+    first, *_ = error.errors(
+        include_url=False,
+        include_input=False,
+        include_context=False,
+    )
+    field = name_field(first["loc"])
+    reason = WORDS.get(first["type"], first["msg"])
+    return f"{field}: {reason}"
+
+
 def name_field(location: tuple[int | str, ...]) -> str:
     """Return a field's name as people write it, such as lines[2].quantity."""
-    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location]
-    return "".join(parts).lstrip(".") or "value"
+    name = ""
+    for part in location:
+        if isinstance(part, int):
+            name += f"[{part}]"
+        else:
+            name += f".{part}"
+    return name.lstrip(".") or "value"
 
 
 def in_time(text: str) -> str:
@@ -87,7 +109,7 @@ def in_time(text: str) -> str:
     return text
 
 
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: Pairs) -> dict[str, Any]:
     """Return an object whose keys are given once: of two prices nobody knows which was meant."""
     fields = dict(pairs)
     if len(fields) != len(pairs):

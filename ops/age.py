@@ -2,7 +2,13 @@
 
 import re
 
-SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+SECONDS = {
+    "s": 1,
+    "m": 60,
+    "h": 3_600,
+    "d": 86_400,
+    "w": 604_800,
+}
 LONGEST = 100 * 365 * SECONDS["d"]
 AGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*")
 
@@ -13,7 +19,8 @@ def parse_age(text: str) -> float:
     if not found:
         units = ", ".join(SECONDS)
         raise ValueError(f"{text!r} is no age: give a number and one of {units}, as in 14d or 36h")
-    seconds = float(found[1]) * SECONDS[found[2]]
+    count, unit = found.groups()
+    seconds = float(count) * SECONDS[unit]
     if seconds > LONGEST:
         raise ValueError(f"{text!r} is longer ago than anything here")
     return seconds
@@ -21,10 +28,13 @@ def parse_age(text: str) -> float:
 
 def format_age(seconds: float) -> str:
     """Return an age in the two largest units that are not zero, as in 1 d 12 h."""
-    words = []
+    counted = []
     rest = round(seconds)
     for unit in ("d", "h", "m", "s"):
         count, rest = divmod(rest, SECONDS[unit])
         if count:
-            words.append(f"{count} {unit}")
-    return " ".join(words[:2]) or "0 s"
+            counted.append(f"{count} {unit}")
+    if not counted:
+        return "0 s"
+    largest_two = counted[:2]
+    return " ".join(largest_two)

@@ -12,6 +12,8 @@ import typer
 from ops.tools import PipelineGroup
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
+
     from ops.stack.stack import Stack
 
 app = typer.Typer(
@@ -37,7 +39,14 @@ def to_seconds(text: str) -> float:
         raise typer.BadParameter(str(error)) from None
 
 
-Age = Annotated[float, typer.Option(parser=to_seconds, metavar="AGE", help="Such as 14d or 36h.")]
+Age = Annotated[
+    float,
+    typer.Option(
+        parser=to_seconds,
+        metavar="AGE",
+        help="Such as 14d or 36h.",
+    ),
+]
 
 
 @app.command()
@@ -45,8 +54,10 @@ def up() -> None:
     """Start the embedded stack, or what is missing of it, and leave it running."""
     stack = make_stack()
     started = stack.up(stay=True)
-    print(f"started {', '.join(started)}" if started else "the stack is already up")
-    print(f"for psql and your own clients: source {stack.settings.run_dir / 'env'}")
+    names = ", ".join(started)
+    print(f"started {names}" if started else "the stack is already up")
+    env_file = stack.settings.run_dir / "env"
+    print(f"for psql and your own clients: source {env_file}")
 
 
 @app.command()
@@ -58,7 +69,9 @@ def down(
     stack.down()
     if data:
         stack.remove_data()
-    print("the stack is down, its data is gone" if data else "the stack is down")
+        print("the stack is down, its data is gone")
+    else:
+        print("the stack is down")
 
 
 @app.command()
@@ -68,7 +81,10 @@ def status(as_json: Json = False) -> None:
     from ops.status import status as look
 
     found = look(make_stack())
-    print(json.dumps(found, indent=2) if as_json else "\n".join(lines(found)))
+    if as_json:
+        print(json.dumps(found, indent=2))
+    else:
+        print("\n".join(lines(found)))
     raise typer.Exit(0 if healthy(found) else 1)
 
 
@@ -92,9 +108,15 @@ def produce(
         ledger = send(stack.env(), run, records, rate)
     kinds = count_kinds(records)
     if as_json:
-        print(json.dumps({"run": run, "records": kinds, "ledger": str(ledger)}))
+        done = {
+            "run": run,
+            "records": kinds,
+            "ledger": str(ledger),
+        }
+        print(json.dumps(done))
     else:
-        print(f"run {run}: {kinds}\nledger: {ledger}")
+        print(f"run {run}: {kinds}")
+        print(f"ledger: {ledger}")
 
 
 @app.command()
@@ -102,7 +124,10 @@ def land(
     once: Annotated[bool, typer.Option(help="End when what is there now has landed.")] = True,
 ) -> None:
     """Land every topic in its Delta table."""
-    raise typer.Exit(run_job(make_checked_stack(), "spark.land", ["--once"] if once else []))
+    stack = make_checked_stack()
+    options = ["--once"] if once else []
+    code = run_job(stack, "spark.land", options)
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -130,7 +155,8 @@ def reconcile(
         options += ["--ledger", str(ledger.resolve())]
     if deadline is not None:
         options += ["--deadline", str(deadline)]
-    raise typer.Exit(run_job(stack, "spark.reconcile", options))
+    code = run_job(stack, "spark.reconcile", options)
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -138,7 +164,9 @@ def demo(orders: Orders = 5000, seed: Seed = 1) -> None:
     """Do everything once, from a stack that need not run yet to the verdict."""
     from ops.demo import demo as run
 
-    raise typer.Exit(run(make_stack(), orders, seed))
+    stack = make_stack()
+    code = run(stack, orders, seed)
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -156,7 +184,8 @@ def forget(
     from ops.forget import refuse_if_young
     from ops.progress import step
 
-    env = make_checked_stack().env()
+    stack = make_checked_stack()
+    env = stack.env()
     name = store or env.get("DEDUP_STORE", "tracking")
     if not risk_doubles:
         refuse_if_young(env, older_than)
@@ -165,7 +194,9 @@ def forget(
     if as_json:
         print(json.dumps(done))
     else:
-        print(f"{name}: {done['forgotten']} forgotten in {done['batches']} batches")
+        forgotten = done["forgotten"]
+        batches = done["batches"]
+        print(f"{name}: {forgotten} forgotten in {batches} batches")
 
 
 def run_job(stack: "Stack", module: str, options: list[str]) -> int:
@@ -173,10 +204,14 @@ def run_job(stack: "Stack", module: str, options: list[str]) -> int:
     from ops.progress import step
     from ops.stack.supervisor import StackError
 
-    if not stack.settings.attach and not stack.supervisor.alive("kafka"):
+    def on_line(line: str) -> None:
+        print(line, flush=True)
+
+    runs_elsewhere = stack.settings.attach
+    if not runs_elsewhere and not stack.supervisor.alive("kafka"):
         raise StackError("the stack is not up: start it (pipeline up)")
     with step(module) as note:
-        return stack.pass_through([module, *options], lambda line: print(line, flush=True), note)
+        return stack.pass_through([module, *options], on_line, note)
 
 
 def make_stack() -> "Stack":
@@ -217,19 +252,39 @@ def explain(failure: Exception) -> str:
     from ops.stack.supervisor import StackError
 
     if isinstance(failure, ValidationError):
-        wrong = failure.errors()[0]
-        reason = wrong["msg"]
-        if wrong["type"] == "value_error":  # one of our own sentences, which names its setting
-            return reason.removeprefix("Value error, ") + " (see .env.example)"
-        name = str(wrong["loc"][0]).upper()
-        return f"{name}={wrong['input']}: {reason} (see .env.example)"
-    return str(failure) if isinstance(failure, StackError) else ""
+        sentence = explain_setting(failure)
+        return f"{sentence} (see .env.example)"
+    if isinstance(failure, StackError):
+        return str(failure)
+    return ""
+
+
+def explain_setting(failure: "ValidationError") -> str:
+    """Return the first setting that is wrong, and what is wrong with it."""
+    first, *_ = failure.errors()
+    reason = first["msg"]
+    is_own_sentence = first["type"] == "value_error"
+    if is_own_sentence:  # it names its setting itself
+        return reason.removeprefix("Value error, ")
+    field, *_ = first["loc"]
+    name = str(field).upper()
+    given = first["input"]
+    return f"{name}={given}: {reason}"
 
 
 def explain_missing(module: str) -> str:
     """Return how to install what a module belongs to; nothing for a module of ours."""
-    own = {"contract", "ops", "service", "spark", "migrations", "connect", "extras"}
-    if module.partition(".")[0] in own:
+    own = {
+        "contract",
+        "ops",
+        "service",
+        "spark",
+        "migrations",
+        "connect",
+        "extras",
+    }
+    package, *_ = module.split(".")
+    if package in own:
         return ""
     return (
         f"this needs {module}, which is not installed: "

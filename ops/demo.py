@@ -13,6 +13,7 @@ from ops.settings import Settings
 from ops.stack.checks import check_settings
 from ops.stack.stack import Stack
 from ops.stack.supervisor import POLL_SECONDS, StackError
+from spark.settings import refuse_dedup_store
 
 STANDSTILL_SECONDS = 60  # a service that has made no progress for this long will make none
 
@@ -22,7 +23,9 @@ def demo(stack: Stack, orders: int, seed: int) -> int:
     try:
         check_settings(stack.settings)
         need_tracking(stack.settings)
-        with nullcontext() if stack.settings.attach else stack.running():
+        runs_elsewhere = stack.settings.attach
+        running = nullcontext() if runs_elsewhere else stack.running()
+        with running:
             code, verdict = run_steps(stack, orders, seed)
     except StackError as failure:
         print(failure, file=sys.stderr, flush=True)
@@ -34,19 +37,20 @@ def demo(stack: Stack, orders: int, seed: int) -> int:
 
 def need_tracking(settings: Settings) -> None:
     """Refuse a dedup store without tracking rows: reconciliation would report all as missing."""
-    if settings.dedup_store != "tracking":
-        raise StackError(
-            f"DEDUP_STORE={settings.dedup_store}: reconciliation compares the tracking table, "
-            "which it does not fill; take DEDUP_STORE=tracking, or look into the outbox yourself"
-        )
+    refusal = refuse_dedup_store(settings.dedup_store)
+    if refusal:
+        raise StackError(refusal)
 
 
 def run_steps(stack: Stack, orders: int, seed: int) -> tuple[int, str]:
     """Take every step on a stack that runs; return exit code and verdict."""
     run = new_run()
     records = make_records(seed, run, orders)
-    kinds = ", ".join(f"{kind} {count}" for kind, count in count_kinds(records).items())
-    with step(f"produce {len(records)} records ({kinds})"):
+    counts = count_kinds(records)
+    counted = [f"{kind} {count}" for kind, count in counts.items()]
+    kinds = ", ".join(counted)
+    total = len(records)
+    with step(f"produce {total} records ({kinds})"):
         ledger = produce(stack.env(), run, records)
     with step("handle them") as note:
         wait_until_handled(stack, note)
@@ -56,6 +60,7 @@ def run_steps(stack: Stack, orders: int, seed: int) -> tuple[int, str]:
 
 def wait_until_handled(stack: Stack, note: Note) -> None:
     """Wait until the service has committed every record; fail if it dies or stands still."""
+    runs_elsewhere = stack.settings.attach
     remaining = -1
     last_progress = time.monotonic()
     while remaining:
@@ -65,11 +70,12 @@ def wait_until_handled(stack: Stack, note: Note) -> None:
             remaining = seen
             last_progress = time.monotonic()
             note(f"{remaining} left")
-        if not stack.settings.attach and not stack.supervisor.alive("service"):
+        if not runs_elsewhere and not stack.supervisor.alive("service"):
             log = stack.supervisor.tail("service")
             raise StackError(f"the service has ended, {remaining} records left{log}")
-        if time.monotonic() - last_progress > STANDSTILL_SECONDS:
-            log = "" if stack.settings.attach else stack.supervisor.tail("service")
+        idle_seconds = time.monotonic() - last_progress
+        if idle_seconds > STANDSTILL_SECONDS:
+            log = "" if runs_elsewhere else stack.supervisor.tail("service")
             raise StackError(
                 f"the service has made no progress for {STANDSTILL_SECONDS} s, "
                 f"{remaining} records left{log}"
@@ -87,7 +93,12 @@ def reconcile(stack: Stack, ledger: Path, note: Note) -> tuple[int, str]:
         else:
             print(line, flush=True)
 
-    job = ["spark.reconcile", "--land", "--ledger", str(ledger)]
+    job = [
+        "spark.reconcile",
+        "--land",
+        "--ledger",
+        str(ledger),
+    ]
     code = stack.pass_through(job, on_line, note)
     if not verdicts:
         log = stack.supervisor.tail("spark.reconcile")

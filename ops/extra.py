@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from contract.extras import FOLDER, manifests
 
 Value = bool | int | str
+Values = Mapping[str, Value]  # of settings, by their names
 
 
 class ExtraProcess(BaseModel):
@@ -32,38 +33,53 @@ class ExtraProcess(BaseModel):
     then: dict[str, list[str]] = {}  # one-shots, once it is ready
     pom: str | None = None
 
-    def wanted(self, values: Mapping[str, Value], dedup_store: str) -> bool:
+    def wanted(self, values: Values, dedup_store: str) -> bool:
         """Return whether the stack with these settings starts the process."""
-        return bool(values[self.switch]) or dedup_store in self.dedup_stores
+        is_switched_on = bool(values[self.switch])
+        is_needed = dedup_store in self.dedup_stores
+        return is_switched_on or is_needed
 
-    def shared_environment(self, values: Mapping[str, Value]) -> dict[str, str]:
+    def shared_environment(self, values: Values) -> dict[str, str]:
         """Return what every other process must know of this one."""
         port = values[self.port]
-        return {name: text.format(port=port) for name, text in self.shared.items()}
+        filled = {}
+        for name, text in self.shared.items():
+            filled[name] = text.format(port=port)
+        return filled
 
 
 def extra_processes(folder: Path = FOLDER) -> dict[str, ExtraProcess]:
     """Return the process of every extra that has one, by the name of the extra."""
     stores = manifests("dedup", folder)
+    sections = manifests("stack", folder)
     processes = {}
-    for name, section in manifests("stack", folder).items():
-        own_stores = frozenset(stores.get(name, {}))
-        processes[name] = ExtraProcess(folder=folder / name, dedup_stores=own_stores, **section)
+    for name, section in sections.items():
+        own_stores = stores.get(name, {})
+        processes[name] = ExtraProcess(
+            folder=folder / name,
+            dedup_stores=frozenset(own_stores),
+            **section,
+        )
     return processes
 
 
 def read_extra_settings(
-    given: Mapping[str, Value], environment: Mapping[str, str | None]
+    given: Values,
+    environment: Mapping[str, str | None],
 ) -> dict[str, Value]:
     """Return every setting that extras declare: as given, from the environment, or its default."""
     values: dict[str, Value] = {}
     for process in extra_processes().values():
         for name, default in process.settings.items():
             value = given.get(name, environment.get(name))
-            values[name] = default if value is None else parse_setting(name, value, default)
-    unknown = sorted(given.keys() - values.keys())
+            if value is None:
+                values[name] = default
+            else:
+                values[name] = parse_setting(name, value, default)
+    unknown = given.keys() - values.keys()
     if unknown:
-        raise ValueError(f"no extra that is here has a setting {', '.join(unknown)}")
+        names = ", ".join(sorted(unknown))
+        raise ValueError(f"no extra that is here has a setting {names}")
     return values
 
 
@@ -71,7 +87,9 @@ def parse_setting(name: str, value: Value, default: Value) -> Value:
     """Return the value in the type of the default."""
     kind = type(default)
     try:
-        parsed: Value = TypeAdapter(kind).validate_python(value)
+        adapter = TypeAdapter(kind)
+        parsed: Value = adapter.validate_python(value)
     except ValidationError:
-        raise ValueError(f"{name}={value} is no {kind.__name__}") from None
+        expected = kind.__name__
+        raise ValueError(f"{name}={value} is no {expected}") from None
     return parsed

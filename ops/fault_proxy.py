@@ -12,6 +12,8 @@ from ops.settings import HOST
 
 TIMEOUT = 30
 
+Post = Callable[[str, bytes], tuple[int, bytes]]
+
 
 class Request(BaseHTTPRequestHandler):
     """One POST, and the way to answer it."""
@@ -23,8 +25,10 @@ class Request(BaseHTTPRequestHandler):
         """Send head and body, with their length."""
         self.send_response(status)
         for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
+            header = name.replace("_", "-")
+            self.send_header(header, value)
+        length = str(len(body))
+        self.send_header("Content-Length", length)
         self.end_headers()
         self.wfile.write(body)
 
@@ -39,13 +43,15 @@ class StubServer:
         class Handler(Request):
             def do_POST(self) -> None:
                 length = int(self.headers["Content-Length"])
-                handle(self, self.rfile.read(length))
+                body = self.rfile.read(length)
+                handle(self, body)
 
         self.server = ThreadingHTTPServer((HOST, 0), Handler)
         self.url = f"http://{HOST}:{self.server.server_port}"
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        thread.start()
         return self
 
     def __exit__(
@@ -58,13 +64,18 @@ class StubServer:
         self.server.server_close()
 
 
-def forward(url: str) -> Callable[[str, bytes], tuple[int, bytes]]:
+def forward(url: str) -> Post:
     """Return a function that posts a body to a path of the real server, for status and body."""
     http = requests.Session()
     headers = {"Content-Type": "application/json"}
 
     def post(path: str, body: bytes) -> tuple[int, bytes]:
-        answer = http.post(url + path, body, headers=headers, timeout=TIMEOUT)
+        answer = http.post(
+            url + path,
+            body,
+            headers=headers,
+            timeout=TIMEOUT,
+        )
         return answer.status_code, answer.content
 
     return post

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
 from ops.age import format_age, parse_age
-from ops.settings import ROOT
+from ops.settings import ROOT, Env
 from ops.stack.supervisor import StackError
 from ops.topic import refuse_without_topic
 from service.database import classify_errors, connect_to
@@ -24,7 +24,7 @@ SECONDS = 60.0  # the longest for one batch; the broker has ten
 
 
 def forget(
-    env: Mapping[str, str],
+    env: Env,
     name: str,
     age: float,
     batch: int,
@@ -35,19 +35,25 @@ def forget(
     url = env["DATABASE_URL"].replace("//app@", "//purger@")
     password_file = Path(env["SECRETS_DIR"], "purger_password")
     engine = connect_to(url, password_file, SECONDS)
-    counts: list[int] = []
+    forgotten = 0
+    batch_count = 0
     try:
         before = read_clock(engine, age)
-        parameters = {"subscriber": env["SUBSCRIBER"], "before": before, "limit": batch}
+        parameters = {
+            "subscriber": env["SUBSCRIBER"],
+            "before": before,
+            "limit": batch,
+        }
         for count in batches(engine, statement, parameters):
-            counts.append(count)
-            note(f"{sum(counts):,} forgotten")
+            forgotten += count
+            batch_count += 1
+            note(f"{forgotten:,} forgotten")
     except OutageError as outage:
         raise StackError(
-            f"{outage}; {sum(counts):,} are forgotten, the next run goes on from there"
+            f"{outage}; {forgotten:,} are forgotten, the next run goes on from there"
         ) from None
     except ProgrammingError as refusal:
-        cause = str(refusal.orig).splitlines()[0]
+        cause, *_ = str(refusal.orig).splitlines()
         raise StackError(
             f"the database has no tables for DEDUP_STORE={name}: {cause} "
             "(run python -m migrations upgrade)"
@@ -57,8 +63,8 @@ def forget(
     return {
         "store": name,
         "before": before.isoformat(),
-        "forgotten": sum(counts),
-        "batches": len(counts),
+        "forgotten": forgotten,
+        "batches": batch_count,
     }
 
 
@@ -75,7 +81,7 @@ def load_statement(name: str) -> str:
     return str(store.FORGET)
 
 
-def refuse_if_young(env: Mapping[str, str], age: float) -> None:
+def refuse_if_young(env: Env, age: float) -> None:
     """Refuse an age at which a message may come again.
 
     It may come as long as its topic keeps it, and then as long as a replay takes.
@@ -84,13 +90,15 @@ def refuse_if_young(env: Mapping[str, str], age: float) -> None:
     kept = retention(env["KAFKA_BOOTSTRAP_SERVERS"], topic)
     replay = longest_replay()
     least = kept + replay
-    if age < least:
-        raise StackError(
-            f"--older-than {format_age(age)} is too young: {topic} keeps a record for "
-            f"{format_age(kept)}, a replay may take {format_age(replay)} more (longest_replay in "
-            f"{BUDGET.name}), and what is forgotten before it comes again is handled again: "
-            f"give at least {format_age(least)}, or --risk-doubles"
-        )
+    if age >= least:
+        return
+    raise StackError(
+        f"--older-than {format_age(age)} is too young: "
+        f"{topic} keeps a record for {format_age(kept)}, "
+        f"a replay may take {format_age(replay)} more (longest_replay in {BUDGET.name}), "
+        "and what is forgotten before it comes again is handled again: "
+        f"give at least {format_age(least)}, or --risk-doubles"
+    )
 
 
 def longest_replay() -> float:
@@ -107,32 +115,34 @@ def retention(bootstrap: str, topic: str) -> float:
     """Return for how many seconds the broker keeps the records of a topic."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     refuse_without_topic(admin, bootstrap, topic)
+    asked = ConfigResource("topic", topic)
     try:
-        [answer] = admin.describe_configs(
-            [ConfigResource("topic", topic)], request_timeout=10
-        ).values()
-        milliseconds = answer.result(15)["retention.ms"].value
+        answers = admin.describe_configs([asked], request_timeout=10)
+        settings = answers[asked].result(15)
+        milliseconds = str(settings["retention.ms"].value)
     except (KafkaException, TimeoutError) as failure:
         raise StackError(
             f"the broker at {bootstrap} does not say how long {topic} keeps its records: {failure}"
         ) from None
-    return int(str(milliseconds)) / 1000
+    return int(milliseconds) / 1000
 
 
 def read_clock(engine: Engine, age: float) -> datetime:
     """Return the time of this age ago, by the clock that wrote the rows."""
     query = text("select now() - make_interval(secs => :age)")
     with classify_errors(), engine.connect() as connection:
-        found: datetime = connection.execute(query, {"age": age}).scalar_one()
+        result = connection.execute(query, {"age": age})
+        found: datetime = result.scalar_one()
     return found
 
 
 def batches(engine: Engine, statement: str, parameters: Mapping[str, Any]) -> Iterator[int]:
     """Yield how many rows each transaction deleted, until no row is left that nobody has locked."""
+    query = text(statement)
     with engine.connect() as connection:
         while True:
             with classify_errors():
-                deleted = connection.execute(text(statement), parameters).rowcount
-            if not deleted:
+                result = connection.execute(query, parameters)
+            if not result.rowcount:
                 return
-            yield deleted
+            yield result.rowcount

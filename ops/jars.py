@@ -6,13 +6,16 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-Run = Callable[[str, list[str]], None]  # runs one command to its end under a name, or raises
+Command = list[str]  # a program and its arguments
+Run = Callable[[str, Command], None]  # runs one command to its end under a name, or raises
 
 
 def jars_folder(cache: Path, pom: Path) -> Path:
     """Return where the jars of this pom belong: its hash is in the name, for each change one."""
-    digest = hashlib.sha256(pom.read_bytes()).hexdigest()
-    return cache / f"{pom.parent.name}-{digest[:16]}"
+    room = pom.parent.name
+    content = pom.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return cache / f"{room}-{digest}"
 
 
 def fetch_jars(run: Run, cache: Path, pom: Path, profiles: dict[str, str]) -> Path:
@@ -26,8 +29,10 @@ def fetch_jars(run: Run, cache: Path, pom: Path, profiles: dict[str, str]) -> Pa
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix=".unfinished-") as unfinished:
         jars = Path(unfinished, "jars")
-        for profile, subfolder in (profiles or {"": "."}).items():
-            run("maven", copy_command(pom, profile, jars / subfolder))
+        subfolders = profiles or {"": "."}
+        for profile, subfolder in subfolders.items():
+            command = copy_command(pom, profile, jars / subfolder)
+            run("maven", command)
         try:
             jars.rename(folder)
         except OSError:  # another process was faster with the same pom
@@ -35,9 +40,11 @@ def fetch_jars(run: Run, cache: Path, pom: Path, profiles: dict[str, str]) -> Pa
     return folder
 
 
-def copy_command(pom: Path, profile: str, folder: Path) -> list[str]:
+def copy_command(pom: Path, profile: str, folder: Path) -> Command:
     """Return how Maven copies the jars of a profile."""
     command = ["mvn", "-B", "-q", "-f", str(pom)]
     if profile:
         command.append(f"-P{profile}")
-    return [*command, "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+    command.append("dependency:copy-dependencies")
+    command.append(f"-DoutputDirectory={folder}")
+    return command

@@ -2,6 +2,8 @@
 
 import random
 from collections import Counter
+from itertools import cycle
+from operator import itemgetter
 
 from contract.samples import (
     INVALID,
@@ -32,10 +34,13 @@ def make_records(seed: int, run: str, count: int) -> list[Sample]:
     placed = list(enumerate(orders))
 
     def choose(share: int) -> list[int]:
-        return rng.sample(range(count), min(count, max(1, count * share // 1000)))
+        wanted = max(1, count * share // 1000)
+        chosen = min(count, wanted)
+        return rng.sample(range(count), chosen)
 
     def place(at: int, sample: Sample) -> None:
-        placed.append((at + rng.randint(1, WITHIN), sample))
+        later = at + rng.randint(1, WITHIN)
+        placed.append((later, sample))
 
     for at in choose(REDELIVERIES):
         place(at, redelivery(orders[at]))
@@ -44,12 +49,13 @@ def make_records(seed: int, run: str, count: int) -> list[Sample]:
     for reject in REJECTIONS.values():
         for at in choose(REJECTED):
             place(at, reject(orders[at]))
-    kinds = list(INVALID)
-    for number, at in enumerate(choose(INVALIDS)):
-        place(at, invalid(orders[at], kinds[number % len(kinds)]))
-    return [sample for _, sample in sorted(placed, key=lambda one: one[0])]
+    for at, kind in zip(choose(INVALIDS), cycle(INVALID), strict=False):
+        place(at, invalid(orders[at], kind))
+    placed.sort(key=itemgetter(0))
+    return [sample for _, sample in placed]
 
 
 def count_kinds(records: list[Sample]) -> dict[str, int]:
     """Return how many there are of each kind."""
-    return dict(Counter(record.kind for record in records))
+    kinds = [record.kind for record in records]
+    return dict(Counter(kinds))

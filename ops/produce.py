@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
@@ -12,20 +12,29 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from contract.names import INPUT_TOPIC
 from contract.samples import Sample
+from ops.settings import Env
 from ops.stack.supervisor import StackError
 from ops.topic import refuse_without_topic
 
 PATIENCE_SECONDS = 30  # for one record; librdkafka's own five minutes look like a hanging command
 
 Report = Callable[[KafkaError | None, Message], None]
+Headers = list[tuple[str, str | bytes | None]]
 
 
 def new_run() -> str:
     """Return a prefix for the ids of one run: they sort by time, and no other run has them."""
-    return f"r{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"[:-3]
+    now = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    milliseconds = now[:-3]
+    return f"r{milliseconds}"
 
 
-def produce(env: Mapping[str, str], run: str, records: list[Sample], rate: float = 0) -> Path:
+def produce(
+    env: Env,
+    run: str,
+    records: list[Sample],
+    rate: float = 0,
+) -> Path:
     """Send the records in sequence, at most `rate` a second if given; return the ledger."""
     topic = env["INPUT_TOPIC"]
     producer = connect(env["KAFKA_BOOTSTRAP_SERVERS"], topic)
@@ -40,7 +49,8 @@ def produce(env: Mapping[str, str], run: str, records: list[Sample], rate: float
     missing = len(ledger.failures) + unknown
     if missing:
         cause = ledger.failures[0] if ledger.failures else "no answer"
-        raise StackError(f"{missing} of {len(records)} records were not acknowledged: {cause}")
+        total = len(records)
+        raise StackError(f"{missing} of {total} records were not acknowledged: {cause}")
     return file
 
 
@@ -74,19 +84,31 @@ def send_all(
     for number, record in enumerate(records):
         if rate:
             due = started + number / rate
-            producer.poll(max(0.0, due - time.monotonic()))
+            early_by = due - time.monotonic()
+            producer.poll(max(0.0, early_by))
         on_delivery = report(record)
         while not try_to_send(producer, topic, record, on_delivery):
             producer.poll(0.1)
         producer.poll(0)
 
 
-def try_to_send(producer: Producer, topic: str, record: Sample, on_delivery: Report) -> bool:
+def try_to_send(
+    producer: Producer,
+    topic: str,
+    record: Sample,
+    on_delivery: Report,
+) -> bool:
     """Hand one record over, and say whether the queue had room for it."""
     key = record.order_id.encode()
-    headers: list[tuple[str, str | bytes | None]] = [*record.headers()]
+    headers: Headers = [*record.headers()]
     try:
-        producer.produce(topic, record.value, key, headers=headers, on_delivery=on_delivery)
+        producer.produce(
+            topic,
+            record.value,
+            key,
+            headers=headers,
+            on_delivery=on_delivery,
+        )
     except BufferError:
         return False
     return True
@@ -105,10 +127,14 @@ class Ledger:
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
             if error:
-                self.failures.append(f"{record.message_id or record.order_id}: {error.str()}")
+                name = record.message_id or record.order_id
+                self.failures.append(f"{name}: {error.str()}")
                 return
-            line = entry(record, self.topic, message.partition(), message.offset())
-            self.stream.write(json.dumps(line) + "\n")
+            partition = message.partition()
+            offset = message.offset()
+            line = entry(record, self.topic, partition, offset)
+            text = json.dumps(line)
+            self.stream.write(text + "\n")
 
         return on_delivery
 

@@ -14,14 +14,17 @@ Display = AbstractContextManager[tuple[Note, Latest]]
 def step(text: str) -> Iterator[Note]:
     """Show one step on standard error, so that standard output has nothing but results."""
     started = time.monotonic()
-    display: Display = live(text) if sys.stderr.isatty() else quiet(text)
+    on_terminal = sys.stderr.isatty()
+    display: Display = live(text) if on_terminal else quiet(text)
     with display as (note, latest):
         try:
             yield note
         except BaseException:
-            print_line(f"{latest()}: not done after {time.monotonic() - started:.1f} s")
+            seconds = time.monotonic() - started
+            print_line(f"{latest()}: not done after {seconds:.1f} s")
             raise
-    print_line(f"{latest()}: {time.monotonic() - started:.1f} s")
+    seconds = time.monotonic() - started
+    print_line(f"{latest()}: {seconds:.1f} s")
 
 
 def print_line(line: str) -> None:
@@ -52,8 +55,13 @@ def live(text: str) -> Iterator[tuple[Note, Latest]]:
         TimeElapsedColumn,
     )
 
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    columns = [
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+    ]
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(text)
 
         def note(more: str) -> None:

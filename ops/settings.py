@@ -1,6 +1,7 @@
 """Where the embedded stack listens and keeps its files, and what each part learns of that."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from ops.jars import jars_folder
 ROOT = Path(__file__).parent.parent
 HOST = "127.0.0.1"  # nothing of the embedded stack is reachable from another machine
 
+Env = Mapping[str, str]  # the environment of a process
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
 
@@ -59,7 +61,9 @@ class Settings(BaseSettings):
     @classmethod
     def _of_the_extras(cls, given: dict[str, Value]) -> dict[str, Value]:
         """Return the settings of every extra that is here."""
-        return read_extra_settings(given, dict(dotenv_values(ROOT / ".env")) | dict(os.environ))
+        from_file = dotenv_values(ROOT / ".env")
+        environment = {**from_file, **os.environ}
+        return read_extra_settings(given, environment)
 
     @property
     def secrets_dir(self) -> Path:
@@ -74,13 +78,17 @@ class Settings(BaseSettings):
     @property
     def jars(self) -> Path:
         """Return the cache of jars."""
-        return self.run_dir / "jars" if self.jars_dir == Path() else ROOT / self.jars_dir
+        is_set = self.jars_dir != Path()
+        if is_set:
+            return ROOT / self.jars_dir
+        return self.run_dir / "jars"
 
     def extra_processes(self) -> dict[str, ExtraProcess]:
         """Return the processes that extras add to this stack, by the name of the extra."""
+        processes = extra_processes().items()
         return {
             name: process
-            for name, process in extra_processes().items()
+            for name, process in processes
             if process.wanted(self.extras, self.dedup_store)
         }
 
@@ -91,7 +99,9 @@ class Settings(BaseSettings):
             names |= process.shared_environment(self.extras)
         if not self.attach:
             return names
-        return {name: os.environ.get(name, value) for name, value in names.items()}
+        known_outside = names.keys() & os.environ.keys()
+        from_outside = {name: os.environ[name] for name in known_outside}
+        return names | from_outside
 
     def _addresses(self) -> dict[str, str]:
         """Return where each part answers, and which topic, group and subscriber are meant."""

@@ -4,8 +4,9 @@ from typing import Any
 
 import psycopg
 import requests
+from psycopg.rows import dict_row
 
-from ops.positions import landed, try_lag
+from ops.positions import Ends, Lags, landed, try_lag
 from ops.stack.database import login
 from ops.stack.stack import Stack
 
@@ -19,12 +20,16 @@ SLOTS = """
 """
 
 
-def status(stack: Stack) -> dict[str, Any]:
+About = dict[str, Any]
+States = dict[str, list[str]]  # of a connector and its tasks
+
+
+def status(stack: Stack) -> About:
     """Return everything that `pipeline status` shows; what cannot be asked is None."""
     env = stack.env()
-    names = [] if stack.settings.attach else list(stack.parts)
+    processes = [process(stack, name) for name in stack.parts]
     return {
-        "processes": [process(stack, name) for name in names],
+        "processes": processes,
         "consumer_lag": try_lag(env),
         "slots": slots(stack),
         "connectors": connectors(env["CONNECT_URL"]),
@@ -32,62 +37,73 @@ def status(stack: Stack) -> dict[str, Any]:
     }
 
 
-def healthy(found: dict[str, Any]) -> bool:
+def healthy(found: About) -> bool:
     """Say whether every process is ready, every slot is read and every connector runs."""
-    if not found["slots"] or not found["connectors"] or found["consumer_lag"] is None:
+    slots = found["slots"]
+    connectors = found["connectors"]
+    if found["consumer_lag"] is None:
         return False
-    ready = [process["ready"] for process in found["processes"]]
-    active = [slot["active"] for slot in found["slots"]]
+    if not slots or not connectors:
+        return False
+    processes = found["processes"]
+    ready = [process["ready"] for process in processes]
+    active = [slot["active"] for slot in slots]
     running = []
-    for states in found["connectors"].values():
+    for states in connectors.values():
         running += [state == "RUNNING" for state in states]
-    return all(ready) and all(active) and all(running)
+    return all([*ready, *active, *running])
 
 
-def process(stack: Stack, name: str) -> dict[str, Any]:
+def process(stack: Stack, name: str) -> About:
     """Return what there is to say of one process of the stack."""
     identity = stack.supervisor.identity(name)
+    runs = identity is not None and identity.alive()
+    ports = stack.parts[name].ports
     missing = stack.ready(name)
     return {
         "name": name,
-        "pid": identity.pid if identity and identity.alive() else None,
-        "ports": list(stack.parts[name].ports.values()),
+        "pid": identity.pid if identity and runs else None,
+        "ports": list(ports.values()),
         "ready": not missing,
         "missing": missing,
     }
 
 
-def slots(stack: Stack) -> list[dict[str, Any]] | None:
+def slots(stack: Stack) -> list[About] | None:
     """Return every replication slot, with how many bytes of the log it has still to confirm."""
     try:
         with login(stack.settings) as connection:
-            rows = connection.execute(SLOTS).fetchall()
+            cursor = connection.cursor(row_factory=dict_row)
+            return cursor.execute(SLOTS).fetchall()
     except (psycopg.Error, OSError):
         return None
-    return [
-        {"slot": slot, "active": active, "lag_bytes": lag_bytes} for slot, active, lag_bytes in rows
-    ]
 
 
-def connectors(url: str) -> dict[str, list[str]] | None:
+def connectors(url: str) -> States | None:
     """Return the state of each connector, followed by those of its tasks."""
     try:
-        answer = requests.get(f"{url}/connectors", params={"expand": "status"}, timeout=5)
+        answer = requests.get(
+            f"{url}/connectors",
+            params={"expand": "status"},
+            timeout=5,
+        )
         found = answer.json()
     except requests.RequestException:
         return None
     states = {}
     for name in sorted(found):
         about = found[name]["status"]
-        parts = [about["connector"], *about["tasks"]]
+        connector = about["connector"]
+        parts = [connector, *about["tasks"]]
         states[name] = [part["state"] for part in parts]
     return states
 
 
-def lines(found: dict[str, Any]) -> list[str]:
+def lines(found: About) -> list[str]:
     """Return the same as lines for people."""
+    process_lines = [process_line(process) for process in found["processes"]]
     return [
-        *(process_line(process) for process in found["processes"]),
+        *process_lines,
         lag_line(found["consumer_lag"]),
         *slot_lines(found["slots"]),
         *connector_lines(found["connectors"]),
@@ -95,43 +111,57 @@ def lines(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def process_line(process: dict[str, Any]) -> str:
+def process_line(process: About) -> str:
     """Return the line of one process."""
     name = process["name"]
     pid = process["pid"] or "-"
-    ports = "/".join(str(port) for port in process["ports"])
+    ports = "/".join(map(str, process["ports"]))
     state = "ready" if process["ready"] else process["missing"]
-    return f"{name:<10} pid {pid:<8} port {ports:<12} {state}"
+    columns = [
+        f"{name:<10}",
+        f"pid {pid:<8}",
+        f"port {ports:<12}",
+        state,
+    ]
+    return " ".join(columns)
 
 
-def lag_line(lag: dict[int, int] | None) -> str:
+def lag_line(lag: Lags | None) -> str:
     """Return the line of the consumer group."""
     if lag is None:
         return "consumer lag: unknown"
-    return f"consumer lag: {sum(lag.values())} records {lag}"
+    total = sum(lag.values())
+    return f"consumer lag: {total} records {lag}"
 
 
-def slot_lines(slots: list[dict[str, Any]] | None) -> list[str]:
+def slot_lines(slots: list[About] | None) -> list[str]:
     """Return a line for each replication slot."""
     found = []
     for slot in slots or []:
+        name = slot["slot"]
+        behind = slot["lag_bytes"]
         state = "active" if slot["active"] else "NOT active"
-        found.append(f"slot {slot['slot']}: {slot['lag_bytes']} bytes behind, {state}")
+        line = f"slot {name}: {behind} bytes behind, {state}"
+        found.append(line)
     return found or ["slots: unknown"]
 
 
-def connector_lines(connectors: dict[str, list[str]] | None) -> list[str]:
+def connector_lines(connectors: States | None) -> list[str]:
     """Return a line for each connector."""
+    if not connectors:
+        return ["connectors: unknown"]
     found = []
-    for name, (state, *tasks) in (connectors or {}).items():
-        found.append(f"connector {name}: {state}, tasks {', '.join(tasks) or 'none'}")
-    return found or ["connectors: unknown"]
+    for name, (state, *task_states) in connectors.items():
+        tasks = ", ".join(task_states) or "none"
+        found.append(f"connector {name}: {state}, tasks {tasks}")
+    return found
 
 
-def landed_lines(landed: dict[str, dict[str, int]]) -> list[str]:
+def landed_lines(landed: Ends) -> list[str]:
     """Return a line for each topic that has landed."""
     found = []
     for topic, ends in landed.items():
-        partitions = [f"{partition} up to {end}" for partition, end in ends.items()]
-        found.append(f"landed {topic}: {', '.join(partitions)}")
+        parts = [f"{partition} up to {end}" for partition, end in ends.items()]
+        partitions = ", ".join(parts)
+        found.append(f"landed {topic}: {partitions}")
     return found or ["landed: nothing yet"]

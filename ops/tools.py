@@ -25,8 +25,9 @@ class PipelineGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names: our own, the tools', and `check` even where it is not installed."""
         own = super().list_commands(ctx)
-        further = set(entry_points(group=GROUP).names) | {"check"}
-        return [*own, *sorted(further - set(own))]
+        attached = entry_points(group=GROUP).names
+        further = {*attached, "check"} - set(own)
+        return [*own, *sorted(further)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return one of our own commands, or load that of a tool."""
@@ -35,7 +36,9 @@ class PipelineGroup(TyperGroup):
             return own
         for tool in entry_points(group=GROUP, name=cmd_name):
             return load_command(tool)
-        return make_command("check", no_check, any_words=True) if cmd_name == "check" else None
+        if cmd_name == "check":
+            return make_command("check", no_check, any_words=True)
+        return None
 
 
 def load_command(tool: EntryPoint) -> Any:
@@ -43,27 +46,31 @@ def load_command(tool: EntryPoint) -> Any:
     try:
         return make_command(tool.name, tool.load())
     except Exception as failure:  # noqa: BLE001 - whatever is wrong with it, the others still work
-        return make_command(tool.name, cannot_load(tool, failure), any_words=True)
+        answer = cannot_load(tool, failure)
+        return make_command(tool.name, answer, any_words=True)
 
 
 def make_command(name: str, function: Callable[..., None], *, any_words: bool = False) -> Any:
     """Return a function as a command; with `any_words` it takes every argument there is."""
-    settings = {"ignore_unknown_options": True, "allow_extra_args": True} if any_words else None
+    settings = {
+        "ignore_unknown_options": any_words,
+        "allow_extra_args": any_words,
+    }
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name, context_settings=settings)(function)
+    attach = app.command(name, context_settings=settings)
+    attach(function)
     return get_command(app)
 
 
 def cannot_load(tool: EntryPoint, failure: Exception) -> Answer:
     """Return a command that says what is wrong with its tool."""
     distribution = tool.dist.name if tool.dist else tool.value
-    cause = f"{type(failure).__name__}: {failure}"
+    kind = type(failure).__name__
+    cause = f"{kind}: {failure}"
 
     def answer() -> None:
-        print(
-            f"pipeline {tool.name} cannot be loaded ({cause}): install {distribution} again",
-            file=sys.stderr,
-        )
+        what = f"pipeline {tool.name} cannot be loaded ({cause})"
+        print(f"{what}: install {distribution} again", file=sys.stderr)
         raise typer.Exit(2)
 
     answer.__doc__ = f"Not available: {distribution} cannot be loaded ({cause})."
@@ -82,7 +89,8 @@ def no_check() -> None:
 
 def how_to_install_check(root: Path) -> str:
     """Return what pip needs: the folder in a clone of the template, else the template's address."""
-    if (root / "tools" / "check" / "pyproject.toml").exists():
+    project = root / "tools" / "check" / "pyproject.toml"
+    if project.exists():
         return "./tools/check"
     address = template_address(root / ".copier-answers.yml")
     return f'"pipeline-check @ git+{address}#subdirectory=tools/check"'
@@ -90,8 +98,8 @@ def how_to_install_check(root: Path) -> str:
 
 def template_address(answers: Path) -> str:
     """Return where this copy came from, as Copier has written it down."""
-    lines = answers.read_text().splitlines() if answers.exists() else []
-    for line in lines:
+    text = answers.read_text() if answers.exists() else ""
+    for line in text.splitlines():
         key, _, value = line.partition(":")
         if key == "_src_path":
             address = value.strip().strip("'\"")

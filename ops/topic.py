@@ -49,10 +49,11 @@ def reader(bootstrap: str, group: str = "pipeline-reader") -> Consumer:
 
 def spans(consumer: Consumer, topic: str, seconds: float = SECONDS) -> dict[int, range]:
     """Return the offsets that each partition has."""
-    partitions = consumer.list_topics(topic, timeout=seconds).topics[topic].partitions
+    metadata = consumer.list_topics(topic, timeout=seconds)
     found = {}
-    for number in partitions:
-        watermarks = consumer.get_watermark_offsets(TopicPartition(topic, number), seconds)
+    for number in metadata.topics[topic].partitions:
+        partition = TopicPartition(topic, number)
+        watermarks = consumer.get_watermark_offsets(partition, seconds)
         found[number] = range(*(watermarks or ()))
     return found
 
@@ -60,10 +61,12 @@ def spans(consumer: Consumer, topic: str, seconds: float = SECONDS) -> dict[int,
 def read(bootstrap: str, topic: str) -> Iterator[Message]:
     """Yield every record, from the first to the last that is there now."""
     with reader(bootstrap) as consumer:
-        held = {number: span for number, span in spans(consumer, topic).items() if span}
-        starts = [TopicPartition(topic, number, span.start) for number, span in held.items()]
+        starts = []
+        for number, span in spans(consumer, topic).items():
+            if span:
+                starts.append(TopicPartition(topic, number, span.start))
         consumer.assign(starts)
-        unfinished = set(held)
+        unfinished = {start.partition for start in starts}
         while unfinished:
             message = consumer.poll(SECONDS)
             if message is None:

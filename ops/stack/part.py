@@ -10,9 +10,11 @@ from pathlib import Path
 import requests
 
 from ops.extra import ExtraProcess, extra_processes
-from ops.jars import Run, jars_folder
+from ops.jars import Command, Run, jars_folder
 from ops.settings import HOST, ROOT, Settings
 from ops.stack import broker, database
+
+Poms = dict[Path, dict[str, str]]  # of each pom, its profiles and the folder of their jars
 
 
 @dataclass(frozen=True)
@@ -24,40 +26,48 @@ class Part:
     """
 
     name: str
-    argv: list[str]
+    argv: Command
     ports: dict[str, int]
     ready: Callable[[], str]
     env: dict[str, str] = field(default_factory=dict)
     prepare: Callable[[Run], None] = lambda _run: None
-    then: dict[str, list[str]] = field(default_factory=dict)  # one-shots, once it is ready
+    then: dict[str, Command] = field(default_factory=dict)  # one-shots, once it is ready
     done: Callable[[], None] = lambda: None
-    poms: dict[Path, dict[str, str]] = field(default_factory=dict)  # profile -> folder of its jars
+    poms: Poms = field(default_factory=dict)
     stop_signal: signal.Signals = signal.SIGTERM
 
 
 def parts(settings: Settings) -> list[Part]:
     """Return the parts of this stack in the sequence in which they start."""
-    extras = [
-        extra(settings, name, process) for name, process in settings.extra_processes().items()
+    found = [
+        postgres(settings),
+        kafka(settings),
+        connect(settings),
+        audit(settings),
     ]
-    services = [service(settings, number) for number in range(1, settings.services + 1)]
-    landing = [land(settings)] if settings.land else []
-    core = [postgres(settings), kafka(settings), connect(settings), audit(settings)]
-    return [*core, *extras, *services, *landing]
+    processes = settings.extra_processes()
+    found += [extra(settings, name, process) for name, process in processes.items()]
+    numbers = range(1, settings.services + 1)
+    found += [service(settings, number) for number in numbers]
+    if settings.land:
+        found.append(land(settings))
+    return found
 
 
 def part_by_name(settings: Settings, name: str) -> Part:
     """Return a part by its name, even one that this stack does not start by itself."""
     if name == "land":
         return land(settings)
-    if process := extra_processes().get(name):
-        return extra(settings, name, process)
-    return service(settings, int(name.removeprefix("service-")))
+    extras = extra_processes()
+    if name in extras:
+        return extra(settings, name, extras[name])
+    number = name.removeprefix("service-")
+    return service(settings, int(number))
 
 
-def poms(settings: Settings) -> dict[Path, dict[str, str]]:
+def poms(settings: Settings) -> Poms:
     """Return the poms whose jars this stack needs, each with its profiles and their folders."""
-    found: dict[Path, dict[str, str]] = {ROOT / "spark" / "pom.xml": {}}
+    found: Poms = {ROOT / "spark" / "pom.xml": {}}
     for part in parts(settings):
         found |= part.poms
     return found
@@ -95,11 +105,12 @@ def kafka(settings: Settings) -> Part:
 
 def connect(settings: Settings) -> Part:
     """Return the Connect worker; then come the connectors."""
+    port = settings.connect_port
     return Part(
         name="connect",
         argv=broker.connect_command(settings),
-        ports={"CONNECT_PORT": settings.connect_port},
-        ready=partial(answers, f"http://{HOST}:{settings.connect_port}/health"),
+        ports={"CONNECT_PORT": port},
+        ready=partial(answers, f"http://{HOST}:{port}/health"),
         prepare=partial(broker.prepare_connect, settings),
         then={"connectors": [sys.executable, "-m", "connect", "register"]},
     )
@@ -107,20 +118,22 @@ def connect(settings: Settings) -> Part:
 
 def audit(settings: Settings) -> Part:
     """Return the audit receiver."""
+    port = settings.audit_port
     return Part(
         name="audit",
         argv=[sys.executable, "-m", "service.audit"],
-        ports={"AUDIT_PORT": settings.audit_port},
-        ready=partial(answers, f"http://{HOST}:{settings.audit_port}/readyz"),
-        env={"AUDIT_HOST": HOST, "AUDIT_PORT": str(settings.audit_port)},
+        ports={"AUDIT_PORT": port},
+        ready=partial(answers, f"http://{HOST}:{port}/readyz"),
+        env={"AUDIT_HOST": HOST, "AUDIT_PORT": str(port)},
     )
 
 
 def service(settings: Settings, number: int) -> Part:
     """Return one of the service processes: `service`, `service-2`, `service-3`."""
+    name = "service" if number == 1 else f"service-{number}"
     port = settings.service_port + 10 * (number - 1)
     return Part(
-        name="service" if number == 1 else f"service-{number}",
+        name=name,
         argv=[sys.executable, "-m", "service"],
         ports={"SERVICE_PORT": port},
         ready=partial(answers, f"http://{HOST}:{port}/readyz"),
@@ -132,31 +145,41 @@ def extra(settings: Settings, name: str, process: ExtraProcess) -> Part:
     """Return the process that an extra adds, as its manifest describes it."""
     port = settings.extras[process.port]
     places = {"data": str(settings.data_dir / name)}
-    poms = {}
+    poms: Poms = {}
     if process.pom:
         pom = process.folder / process.pom
-        poms[pom] = dict[str, str]()
-        places["jars"] = str(jars_folder(settings.jars, pom))
+        poms[pom] = {}
+        jars = jars_folder(settings.jars, pom)
+        places["jars"] = str(jars)
     command = [word.format(port=port, **places) for word in process.command]
+    one_shots = {}
+    for step, words in process.then.items():
+        one_shots[step] = [sys.executable, *words]
+    url = f"http://{HOST}:{port}{process.ready_path}"
     return Part(
         name=name,
         argv=[sys.executable, *command],
         ports={process.port: int(port)},
-        ready=partial(answers, f"http://{HOST}:{port}{process.ready_path}", process.ready_status),
-        env=process.environment | {process.port: str(port)},
-        then={step: [sys.executable, *words] for step, words in process.then.items()},
+        ready=partial(answers, url, process.ready_status),
+        env={**process.environment, process.port: str(port)},
+        then=one_shots,
         poms=poms,
     )
 
 
 def land(settings: Settings) -> Part:
     """Return the landing that goes on; it is ready when its query has a checkpoint."""
-    checkpoint = Path(settings.environment()["DELTA_ROOT"], "checkpoint", "metadata")
+    delta_root = settings.environment()["DELTA_ROOT"]
+    checkpoint = Path(delta_root, "checkpoint", "metadata")
+
+    def ready() -> str:
+        return "" if checkpoint.exists() else f"there is no {checkpoint}"
+
     return Part(
         name="land",
         argv=[sys.executable, "-m", "spark.land"],
         ports={},
-        ready=lambda: "" if checkpoint.exists() else f"there is no {checkpoint}",
+        ready=ready,
     )
 
 
@@ -165,5 +188,8 @@ def answers(url: str, expected: int = requests.codes.ok) -> str:
     try:
         status = requests.get(url, timeout=2).status_code
     except requests.RequestException as failure:
-        return f"{url}: {type(failure).__name__}"
-    return "" if status == expected else f"{url} answers {status}"
+        kind = type(failure).__name__
+        return f"{url}: {kind}"
+    if status != expected:
+        return f"{url} answers {status}"
+    return ""

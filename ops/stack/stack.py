@@ -12,7 +12,7 @@ from signal import Signals
 
 from dotenv import dotenv_values
 
-from ops.jars import fetch_jars, jars_folder
+from ops.jars import Command, fetch_jars, jars_folder
 from ops.settings import ROOT, Settings
 from ops.stack.checks import check, check_settings
 from ops.stack.files import make_secrets
@@ -38,16 +38,19 @@ class Stack:
     def __init__(self, settings: Settings | None = None, step: Step = silently) -> None:
         self.settings = settings or Settings()
         self.step = step
-        self.supervisor = Supervisor(self.settings.run_dir, ROOT)
-        started = [] if self.settings.attach else parts(self.settings)
+        self.run_dir = self.settings.run_dir
+        self.supervisor = Supervisor(self.run_dir, ROOT)
+        runs_elsewhere = self.settings.attach
+        started = [] if runs_elsewhere else parts(self.settings)
         self.parts = {part.name: part for part in started}
         self.me = Identity.of(os.getpid())
 
     def env(self) -> dict[str, str]:
         """Return the environment of a process: .env, the shell's, then the stack's own names."""
-        from_file = dotenv_values(ROOT / ".env").items()
-        named = {name: value for name, value in from_file if value is not None}
-        return named | dict(os.environ) | self.settings.environment()
+        lines = dotenv_values(ROOT / ".env").items()
+        from_file = {name: value for name, value in lines if value is not None}
+        own = self.settings.environment()
+        return {**from_file, **os.environ, **own}
 
     def up(self, *, stay: bool = False) -> list[str]:
         """Start what is missing and return its names; interrupted or failing, leave none of it.
@@ -56,29 +59,36 @@ class Stack:
         process has ended.
         """
         self.claim()
-        missing = [part for name, part in self.parts.items() if not self.supervisor.alive(name)]
+        parts = self.parts.values()
+        missing = [part for part in parts if not self.supervisor.alive(part.name)]
+        names = [part.name for part in missing]
         try:
             if missing:
                 self.prepare(missing)
             for part in missing:
-                with self.step(f"start {part.name}"):
-                    self.start(part.name)
-                    for name, command in part.then.items():
-                        self.run(name, command)
-                    part.done()
+                self.start_with_one_shots(part)
             if stay:
                 self.own(None)
         except BaseException:
             with undisturbed():
-                self.stop_all([part.name for part in missing])
+                self.stop_all(names)
             raise
-        return [part.name for part in missing]
+        return names
+
+    def start_with_one_shots(self, part: Part) -> None:
+        """Start a part, then run what has to run once it is ready."""
+        with self.step(f"start {part.name}"):
+            self.start(part.name)
+            for name, command in part.then.items():
+                self.run(name, command)
+            part.done()
 
     def down(self) -> None:
         """Stop everything, the last started first."""
         self.refuse_if_used()
         with undisturbed():
-            self.stop_all(list(self.supervisor.state().processes))
+            state = self.supervisor.state()
+            self.stop_all(list(state.processes))
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -87,11 +97,15 @@ class Stack:
             self.up()
             yield
         finally:
-            if self.supervisor.state().owner == self.me:
+            state = self.supervisor.state()
+            if state.owner == self.me:
                 self.down()
 
     def start(
-        self, name: str, argv: list[str] | None = None, env: dict[str, str] | None = None
+        self,
+        name: str,
+        argv: Command | None = None,
+        env: dict[str, str] | None = None,
     ) -> None:
         """Start one part, by another command if need be, and wait until it is ready.
 
@@ -100,8 +114,11 @@ class Stack:
         part = self.part(name)
         self.stop(name)
         part.prepare(self.run)
-        environment = self.env() | part.env | (env or {})
-        self.supervisor.spawn(name, argv or part.argv, environment)
+        command = argv or part.argv
+        environment = self.env() | part.env
+        if env:
+            environment |= env
+        self.supervisor.spawn(name, command, environment)
         self.wait(name)
 
     def wait(self, name: str) -> None:
@@ -111,21 +128,26 @@ class Stack:
         def settled() -> bool:
             nonlocal missing
             alive = self.supervisor.alive(name)
-            missing = self.part(name).ready() if alive else "it has ended"
-            return not alive or not missing
+            if not alive:
+                missing = "it has ended"
+                return True
+            missing = self.part(name).ready()
+            return not missing
 
         timeout = self.settings.start_timeout_seconds
         in_time = until(settled, timeout)
-        if missing:
-            late = "" if in_time else f" within {timeout:g} s"
-            log = self.supervisor.tail(name)
-            raise StackError(f"{name} did not become ready{late}: {missing}{log}")
+        if not missing:
+            return
+        log = self.supervisor.tail(name)
+        late = "" if in_time else f" within {timeout:g} s"
+        raise StackError(f"{name} did not become ready{late}: {missing}{log}")
 
     def stop(self, name: str, number: Signals | None = None) -> None:
         """Stop one process, by another signal than its usual one if need be."""
         part = self.parts.get(name)
         usual = part.stop_signal if part else Signals.SIGTERM
-        self.supervisor.stop(name, number or usual, GRACE_SECONDS)
+        chosen = number or usual
+        self.supervisor.stop(name, chosen, GRACE_SECONDS)
 
     def kill(self, name: str, number: Signals = Signals.SIGKILL) -> None:
         """Do what a crash does; or send SIGSTOP or SIGCONT."""
@@ -138,80 +160,115 @@ class Stack:
 
     def ready(self, name: str) -> str:
         """Return nothing when the part is ready, else why it is not."""
-        return self.part(name).ready() if self.supervisor.alive(name) else "not running"
+        if not self.supervisor.alive(name):
+            return "not running"
+        part = self.part(name)
+        return part.ready()
 
     def log(self, name: str) -> Path:
         """Return where the output of a part goes."""
         return self.supervisor.log(name)
 
-    def run(self, name: str, argv: list[str]) -> None:
+    def run(self, name: str, argv: Command) -> None:
         """Run one command to its end, in the stack's environment."""
         self.supervisor.run(name, argv, self.env())
 
-    def pass_through(self, module: list[str], on_line: OnLine, on_progress: OnLine) -> int:
+    def pass_through(
+        self,
+        module: Command,
+        on_line: OnLine,
+        on_progress: OnLine,
+    ) -> int:
         """Run one of the project's own jobs, pass on output and progress, return its exit code."""
-        name = f"{module[0]}@{os.getpid()}"  # several may run at once
+        job = module[0]
         return self.supervisor.pass_through(
-            name, [sys.executable, "-m", *module], self.env(), on_line, on_progress
+            name=f"{job}@{os.getpid()}",  # several may run at once
+            argv=[sys.executable, "-m", *module],
+            env=self.env(),
+            on_line=on_line,
+            on_progress=on_progress,
         )
 
     def part(self, name: str) -> Part:
         """Return a part by its name, even one that this stack does not start by itself."""
-        return self.parts.get(name) or part_by_name(self.settings, name)
+        if name in self.parts:
+            return self.parts[name]
+        return part_by_name(self.settings, name)
 
     def prepare(self, missing: list[Part]) -> None:
         """Check whether it can work at all, then make what every part needs."""
         check(self.settings, missing)
         make_secrets(self.settings)
+        cache = self.settings.jars
         for pom, profiles in poms(self.settings).items():
-            if not jars_folder(self.settings.jars, pom).exists():
-                with self.step(f"fetch the jars of {pom.relative_to(ROOT)}, this once"):
-                    fetch_jars(self.run, self.settings.jars, pom, profiles)
+            folder = jars_folder(cache, pom)
+            if folder.exists():
+                continue
+            shown = pom.relative_to(ROOT)
+            with self.step(f"fetch the jars of {shown}, this once"):
+                fetch_jars(self.run, cache, pom, profiles)
+        self.write_environment()
+
+    def write_environment(self) -> None:
+        """Write the names of every part as a file for the shell."""
         exports = []
         for name, value in self.settings.environment().items():
-            exports.append(f"export {name}={shlex.quote(value)}\n")
-        (self.settings.run_dir / "env").write_text("".join(exports))
+            quoted = shlex.quote(value)
+            exports.append(f"export {name}={quoted}\n")
+        file = self.run_dir / "env"
+        file.write_text("".join(exports))
 
     def claim(self) -> None:
         """Make the stack ours if nothing of it runs; stop what a killed run left over first."""
         check_settings(self.settings)
-        with (self.settings.run_dir / "lock").open("w") as lock:
+        lock_file = self.run_dir / "lock"
+        with lock_file.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.refuse_if_used()
             state = self.supervisor.state()
             if state.owner not in (None, self.me):
                 with self.step("stop what a killed run left over"):
                     self.stop_all(list(state.processes))
-            processes = self.supervisor.state().processes.values()
-            if not any(identity.alive() for identity in processes):
+            left = self.supervisor.state()
+            processes = left.processes.values()
+            running = [identity for identity in processes if identity.alive()]
+            if not running:
                 self.own(self.me)
 
     def own(self, owner: Identity | None) -> None:
         """Write down which process will stop the stack."""
         state = self.supervisor.state()
         if state.owner != owner:
-            write_state(self.supervisor.file, state.model_copy(update={"owner": owner}))
+            changed = state.model_copy(update={"owner": owner})
+            write_state(self.supervisor.file, changed)
 
     def refuse_if_used(self) -> None:
         """Refuse a stack that another command has started for itself."""
-        owner = self.supervisor.state().owner
-        if owner and owner != self.me and owner.alive():
-            raise StackError(
-                f"the stack in {self.settings.run_dir} belongs to a command that still runs "
-                f"(pid {owner.pid}): wait for it, or press Ctrl-C there"
-            )
+        state = self.supervisor.state()
+        owner = state.owner
+        if owner is None or owner == self.me:
+            return
+        if not owner.alive():
+            return
+        raise StackError(
+            f"the stack in {self.run_dir} belongs to a command that still runs "
+            f"(pid {owner.pid}): wait for it, or press Ctrl-C there"
+        )
 
     def stop_all(self, names: list[str]) -> None:
         """Stop one-shots first, then what was started last; after that, nothing is owned."""
-        rank = {name: number for number, name in enumerate(self.parts)}
-        for name in sorted(names, key=lambda one: rank.get(one, len(rank)), reverse=True):
+        one_shots = [name for name in names if name not in self.parts]
+        started = [name for name in self.parts if name in names]
+        for name in [*one_shots, *reversed(started)]:
             if self.supervisor.identity(name):
                 with self.step(f"stop {name}"):
                     self.stop(name)
-        if not self.supervisor.state().processes:
+        state = self.supervisor.state()
+        if not state.processes:
             self.own(None)
 
     def remove_data(self) -> None:
         """Remove everything but the jars and the logs, of a stack that is down."""
         for name in ("data", "delta", "ledger", "secrets"):
-            shutil.rmtree(self.settings.run_dir / name, ignore_errors=True)
+            folder = self.run_dir / name
+            shutil.rmtree(folder, ignore_errors=True)

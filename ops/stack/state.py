@@ -27,19 +27,19 @@ class Identity(BaseModel, frozen=True):
         """Say whether this very process still runs; one that only waits to be reaped does not."""
         try:
             process = psutil.Process(self.pid)
-            is_same = abs(process.create_time() - self.started) < CLOCK_STEP_SECONDS
+            difference = abs(process.create_time() - self.started)
+            is_same = difference < CLOCK_STEP_SECONDS
             return is_same and process.status() != psutil.STATUS_ZOMBIE
         except psutil.Error:
             return False
 
     def group(self) -> list[int]:
         """Return the pids of its process group that still run: the leader's, or those after it."""
-        pid_was_reused = (
-            psutil.pid_exists(self.pid) and not self.alive() and not is_zombie(self.pid)
-        )
-        if pid_was_reused:
+        pid_exists = psutil.pid_exists(self.pid)
+        if pid_exists and not self.alive() and not is_zombie(self.pid):
             return []  # the group is gone; the process that has the pid now is not ours
-        members = [pid for pid in psutil.pids() if group_of(pid) == self.pid]
+        pids = psutil.pids()
+        members = [pid for pid in pids if group_of(pid) == self.pid]
         return [pid for pid in members if not is_zombie(pid)]
 
 

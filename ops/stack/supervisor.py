@@ -6,12 +6,14 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import IO
 
+from ops.jars import Command
+from ops.settings import Env
 from ops.stack.interrupts import hear_interrupts, undisturbed
 from ops.stack.state import Identity, State, read_state, write_state
 
@@ -41,8 +43,8 @@ class Supervisor:
     def spawn(
         self,
         name: str,
-        argv: list[str],
-        env: Mapping[str, str],
+        argv: Command,
+        env: Env,
         *,
         piped: bool = False,
     ) -> None:
@@ -62,23 +64,31 @@ class Supervisor:
             self.children[name] = child
             self.record(name, Identity.of(child.pid))
 
-    def run(self, name: str, argv: list[str], env: Mapping[str, str], timeout: float = 600) -> None:
+    def run(
+        self,
+        name: str,
+        argv: Command,
+        env: Env,
+        timeout: float = 600,
+    ) -> None:
         """Run it to its end, which must be a good one."""
         try:
             self.spawn(name, argv, env)
             code = self.children[name].wait(timeout)
         except subprocess.TimeoutExpired:
-            raise StackError(f"{name} took longer than {timeout:g} s{self.tail(name)}") from None
+            log = self.tail(name)
+            raise StackError(f"{name} took longer than {timeout:g} s{log}") from None
         finally:
             self.stop(name)
         if code:
-            raise StackError(f"{name} ended with code {code}{self.tail(name)}")
+            log = self.tail(name)
+            raise StackError(f"{name} ended with code {code}{log}")
 
     def pass_through(
         self,
         name: str,
-        argv: list[str],
-        env: Mapping[str, str],
+        argv: Command,
+        env: Env,
         on_line: OnLine,
         on_progress: OnLine,
     ) -> int:
@@ -86,11 +96,8 @@ class Supervisor:
         try:
             self.spawn(name, argv, env, piped=True)
             child = self.children[name]
-            errors = threading.Thread(
-                target=self.keep_errors,
-                args=(name, child.stderr, on_progress),
-                daemon=True,
-            )
+            arguments = (name, child.stderr, on_progress)
+            errors = threading.Thread(target=self.keep_errors, args=arguments, daemon=True)
             errors.start()
             has_answered = self.pass_on(child.stdout, on_line)
             errors.join()
@@ -100,8 +107,9 @@ class Supervisor:
         # Without an answer, 1 is Python's own code for a crash.
         crashed = code == 1 and not has_answered
         if crashed or code not in (0, 1):
-            job = name.partition("@")[0]
-            raise StackError(f"{job} ended with code {code}{self.tail(name)}")
+            job = job_of(name)
+            log = self.tail(name)
+            raise StackError(f"{job} ended with code {code}{log}")
         return code
 
     def pass_on(self, stdout: IO[bytes] | None, on_line: OnLine) -> bool:
@@ -111,15 +119,18 @@ class Supervisor:
         with stdout:
             for line in stdout:
                 has_answered = True
-                on_line(line.decode(errors="replace").rstrip("\n"))
+                text = line.decode(errors="replace")
+                on_line(text.rstrip("\n"))
         return has_answered
 
     def keep_errors(self, name: str, stderr: IO[bytes], on_progress: OnLine) -> None:
         """Write standard error into the log, and hand on the lines that say how far it is."""
-        with stderr, self.log(name).open("ab", buffering=0) as log:
+        file = self.log(name)
+        with stderr, file.open("ab", buffering=0) as log:
             for line in stderr:
                 log.write(line)
-                progress = PROGRESS.fullmatch(line.decode(errors="replace").rstrip())
+                text = line.decode(errors="replace")
+                progress = PROGRESS.fullmatch(text.rstrip())
                 if progress:
                     on_progress(progress[1])
 
@@ -144,10 +155,15 @@ class Supervisor:
         if identity.group():
             os.killpg(identity.pid, number)
         if number == signal.SIGKILL:
-            until(lambda: not identity.group(), KILL_SECONDS)
+            until_gone(identity, KILL_SECONDS)
             self.reap(name)
 
-    def stop(self, name: str, number: signal.Signals = signal.SIGTERM, grace: float = 10) -> None:
+    def stop(
+        self,
+        name: str,
+        number: signal.Signals = signal.SIGTERM,
+        grace: float = 10,
+    ) -> None:
         """Ask the process to end, and kill what is left of its group after the grace."""
         identity = self.identity(name)
         if identity is None:
@@ -158,9 +174,9 @@ class Supervisor:
                     os.kill(identity.pid, number)
                 else:
                     os.killpg(identity.pid, number)
-                if not until(lambda: not identity.group(), grace):
+                if not until_gone(identity, grace):
                     os.killpg(identity.pid, signal.SIGKILL)
-            until(lambda: not identity.group(), KILL_SECONDS)
+            until_gone(identity, KILL_SECONDS)
             self.reap(name)
             self.record(name, None)
 
@@ -180,27 +196,39 @@ class Supervisor:
 
     def log(self, name: str) -> Path:
         """Return where its output goes; names with an @ may run several at once, on one log."""
-        return self.logs / f"{name.partition('@')[0]}.log"
+        job = job_of(name)
+        return self.logs / f"{job}.log"
 
-    def open_log(self, name: str, argv: list[str]) -> IO[bytes]:
+    def open_log(self, name: str, argv: Command) -> IO[bytes]:
         """Open the log of this name, and write a line that says what is started now."""
         file = self.log(name)
-        if file.exists() and file.stat().st_size > LOG_LIMIT:
-            file.replace(file.with_suffix(".log.old"))
+        size = file.stat().st_size if file.exists() else 0
+        if size > LOG_LIMIT:
+            old = file.with_suffix(".log.old")
+            file.replace(old)
         log = file.open("ab", buffering=0)
         now = datetime.now().astimezone()
-        log.write(f"{STARTED}{now:%Y-%m-%d %H:%M:%S} {Path(argv[0]).name}\n".encode())
+        program = Path(argv[0]).name
+        heading = f"{STARTED}{now:%Y-%m-%d %H:%M:%S} {program}\n"
+        log.write(heading.encode())
         return log
 
     def tail(self, name: str, lines: int = 15) -> str:
         """Return the end of its log since its last start, worded to follow a sentence."""
         file = self.log(name)
-        since_start = file.read_text(errors="replace").rpartition(STARTED)[2]
-        text = since_start.splitlines()[1:]
-        if not text:
+        text = file.read_text(errors="replace")
+        _, _, since_start = text.rpartition(STARTED)
+        output = since_start.splitlines()[1:]  # the first line says what was started
+        if not output:
             return f"; {file} is empty"
-        end = "".join(f"\n  {line}" for line in text[-lines:])
-        return f"; {file} ends with:{end}"
+        end = "\n  ".join(output[-lines:])
+        return f"; {file} ends with:\n  {end}"
+
+
+def job_of(name: str) -> str:
+    """Return a name without what is behind its @, which tells runs of one job apart."""
+    job, _, _ = name.partition("@")
+    return job
 
 
 def until(condition: Callable[[], bool], seconds: float) -> bool:
@@ -211,3 +239,8 @@ def until(condition: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(POLL_SECONDS)
     return True
+
+
+def until_gone(identity: Identity, seconds: float) -> bool:
+    """Wait until nothing of a process's group runs, and say whether that came true in time."""
+    return until(lambda: not identity.group(), seconds)
