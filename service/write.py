@@ -93,21 +93,22 @@ def write(
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
     parameters = {"subscriber": subscriber, "items": rows(items, subscriber, rule), **bound}
     outcomes = rule.outcomes()
+    known: dict[str, Handled] = {}
     with classify_errors(), engine.connect() as connection:
         returned = connection.execute(statement(fresh, rule), parameters)
         event_types = {row.message_id: row.event_type for row in returned}
-        repeated = [key for key, event_type in event_types.items() if event_type is None]
-        for message_id in repeated:
-            del event_types[message_id]
-        known = {}
-        if repeated:
-            repeats = rows([messages[key] for key in repeated], subscriber, rule)
-            known = find_known(connection, subscriber, repeats, outcomes)
-    for message_id in messages.keys() - set(repeated):
-        event_type = event_types.get(message_id)
-        outcome = outcomes[event_type] if event_type else ACCEPTED
-        value_sha256 = messages[message_id].value_sha256
-        known[message_id] = Handled(value_sha256, outcome, audited=False, first=True)
+        repeats = [messages[key] for key, event_type in event_types.items() if event_type is None]
+        if repeats:
+            repeated_rows = rows(repeats, subscriber, rule)
+            known = find_known(connection, subscriber, repeated_rows, outcomes)
+    for message_id, message in messages.items():
+        if message_id not in event_types:
+            outcome = ACCEPTED
+        elif event_types[message_id] is None:
+            continue  # a repeat
+        else:
+            outcome = outcomes[event_types[message_id]]
+        known[message_id] = Handled(message.value_sha256, outcome, audited=False, first=True)
     return known
 
 
