@@ -175,7 +175,8 @@ def rows(items: Sequence[Item], subscriber: str = SUBSCRIBER, rule: Rule = RULE)
         if isinstance(item, DeadLetter):
             row = letter_row(item)
         else:
-            row = message_row(item, subscriber, further_types) | rule.facts(item, subscriber)
+            row = message_row(item, subscriber, further_types)
+            row |= rule.facts(item, subscriber)
         row["n"] = n
         found.append(row)
     return to_json(found).decode()
