@@ -70,10 +70,7 @@ def forget(
 
 def load_statement(name: str) -> str:
     """Return how this store forgets, a limited number of rows at a time."""
-    try:
-        store = load_store(name)
-    except SystemExit as unknown:
-        raise StackError(str(unknown)) from None
+    store = load_store(name)
     if not hasattr(store, "FORGET"):
         raise StackError(
             f"DEDUP_STORE={name} keeps nothing for each message: there is nothing to forget"

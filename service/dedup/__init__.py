@@ -66,5 +66,5 @@ def load_store(name: str) -> ModuleType:
     modules = stores()
     if name not in modules:
         names = ", ".join(sorted(modules))
-        exit_with_error(f"DEDUP_STORE={name}: there is no such store; set it to one of {names}")
+        exit_with_error(f"DEDUP_STORE={name}: there is no such store, only {names}")
     return import_module(modules[name])

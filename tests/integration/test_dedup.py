@@ -112,7 +112,7 @@ def test_an_unknown_store_is_refused_with_the_known_ones(spoiled: Stack) -> None
         check=False,
     )
     assert ended.returncode == 2
-    assert ended.stderr.startswith("DEDUP_STORE=watermarks: there is no such store; ")
+    assert ended.stderr.startswith("DEDUP_STORE=watermarks: there is no such store, only ")
     assert "tracking" in ended.stderr
 
 

@@ -57,7 +57,7 @@ class StoreUnderTest(NamedTuple):
     @property
     def table(self) -> tuple[str, str]:
         """Return the table in which the store keeps its rows, and the key."""
-        found = re.findall(r"select ctid from (\w+)", load_store(self.name).FORGET)[0]
+        found = re.findall(r"select ctid\s+from (\w+)", load_store(self.name).FORGET)[0]
         return found, "order_id" if self.name in OWN_TABLES else "message_id"
 
     def forget(self, batch: int = 7) -> int:

@@ -110,4 +110,4 @@ def test_an_unknown_store_ends_the_service_with_a_sentence(
         load_store("lookup")
     assert ended.value.code == 2
     sentence = capsys.readouterr().err
-    assert re.match("DEDUP_STORE=lookup: there is no such store.* tracking", sentence)
+    assert re.match("DEDUP_STORE=lookup: there is no such store, only .*tracking", sentence)
