@@ -59,7 +59,7 @@ def run_steps(stack: Stack, orders: int, seed: int) -> tuple[int, str]:
 
 
 def wait_until_handled(stack: Stack, note: Note) -> None:
-    """Wait until the service has committed every record; fail if it dies or stands still."""
+    """Wait until the service has committed every record; fail if it dies or makes no progress."""
     runs_elsewhere = stack.settings.attach
     remaining = -1
     last_progress = time.monotonic()

@@ -52,7 +52,7 @@ def load_checked(engine: Engine, consumer: Consumer, partitions: set[Partition])
         if end < state.position:
             raise SystemExit(
                 f"aggregator: {topic}/{number} ends at {end}, but is summed up to "
-                f"{state.position}: was the topic made anew? Delete its rows of open_batch and "
+                f"{state.position}: was the topic made again? Delete its rows of open_batch and "
                 "batch_position, and start again."
             )
     return states

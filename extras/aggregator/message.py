@@ -74,7 +74,7 @@ def parse_value(value: bytes) -> Item | None:
     also_an_item = fields.keys() & Item.__annotations__.keys()
     if also_an_item:
         raise InvalidMessageError(
-            "complete: stands beside units or amount: nobody can say whether they count"
+            "complete: must not come with units or amount: nothing says whether they count"
         )
     if fields["complete"] is not True:
         raise InvalidMessageError("complete: should be true")

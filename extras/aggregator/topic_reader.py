@@ -56,7 +56,7 @@ def first_offset(consumer: Consumer, partition: Partition, stop: int) -> int:
     low, high = found or (0, 0)
     if high < stop:
         topic, number = partition
-        raise OutageError(f"{topic}/{number} ends at {high}, the live consumer stands at {stop}")
+        raise OutageError(f"{topic}/{number} ends at {high}, but the live consumer is at {stop}")
     return low
 
 

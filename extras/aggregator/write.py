@@ -142,7 +142,9 @@ def write(engine: Engine, moves: Sequence[Move], changes: Changes) -> None:
     with classify_errors(), read_committed.begin() as transaction:
         moved = execute(transaction, MOVE, move_rows)
         if moved.rowcount != len(moves):
-            raise MovedError("a partition stands elsewhere: another consumer has moved it")
+            raise MovedError(
+                "a partition is not where this consumer left it: another one has moved it"
+            )
         for statement, rows in steps:
             if rows:
                 execute(transaction, statement, rows)

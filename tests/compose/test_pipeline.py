@@ -110,7 +110,7 @@ def partitions() -> list[int]:
 
 
 def test_no_secret_is_shown(project: Project) -> None:
-    """No password stands in the configuration, in `docker inspect` or in a log."""
+    """No password is in the configuration, in `docker inspect` or in a log."""
     shown = project.good(
         "run", "--rm", "-T", "--no-deps", "migrations", "sh", "-c", "cat /run/secrets/*_password"
     )

@@ -83,7 +83,7 @@ def test_under_load_and_lagging_it_finds_nothing(stack: Stack, reconcile: Reconc
     )
 
 
-def test_a_second_copy_of_an_event_is_lawful(stack: Stack, reconcile: Reconcile) -> None:
+def test_a_second_copy_of_an_event_is_allowed(stack: Stack, reconcile: Reconcile) -> None:
     """The same event twice on the topic, same id and bytes, is one duplicate removed."""
     [message_id] = orders(1)
     until_handled()  # nothing of what came under load is late any more: all of it is judged

@@ -166,7 +166,7 @@ def event_key_altered(world: World, message_id: str) -> Found:
 
 
 def event_from_nowhere(world: World, message_id: str) -> Found:
-    """An event that no outbox row stands for, of a message that is settled."""
+    """An event without an outbox row, of a message that is settled."""
     world.fulfill(message_id)
     world.record(
         FULFILLMENTS,

@@ -34,7 +34,7 @@ class Topics:
 
     @property
     def admin(self) -> AdminClient:
-        """The broker's administration; whoever waits for an answer must hold on to it."""
+        """Return the broker's administration client; keep it while an answer is due."""
         return AdminClient({"bootstrap.servers": self.bootstrap_servers})
 
     def send(self, topic: str, count: int) -> None:
@@ -81,5 +81,5 @@ def rows_of(delta_root: Path, topic: str) -> list[dict[str, Any]]:
 
 
 def each_once(count: int) -> list[tuple[int, int]]:
-    """The partition and offset of so many records, each once."""
+    """Return the partition and offset of this many records, each once."""
     return sorted((n % PARTITIONS, n // PARTITIONS) for n in range(count))

@@ -51,7 +51,7 @@ class Log:
         return self.records[-1]
 
     def send_batch(self, key: str, units: Sequence[int]) -> Record:
-        """Items of so many units each, and the completion; the first record."""
+        """Send items of this many units each and the completion; return the first record."""
         first, *_ = [self.send(key, item(n, f"{n}.10")) for n in units]
         self.send(key, COMPLETE)
         return first

@@ -43,7 +43,7 @@ def aggregator(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]
 
 
 def items(key: str, units: Sequence[int]) -> list[Sent]:
-    """Items of so many units each, under ids of their own."""
+    """Return items of this many units each, with ids of their own."""
     return [Sent(fresh("item"), key, item(n, f"{n}.10")) for n in units]
 
 
@@ -53,7 +53,7 @@ def end(key: str) -> Sent:
 
 
 def totals_of(keys: Sequence[str]) -> list[Total]:
-    """What stands in the outbox for these batches, in the sequence of its rows."""
+    """Return what the outbox has for these groups, in the sequence of its rows."""
     rows = """
         select payload from outbox
         where aggregate_type = 'batch-total' and aggregate_id = any(%s)
@@ -86,7 +86,7 @@ def until_summed(seconds: float = 60) -> None:
 
 
 def log_of(stack: Stack, name: str = "aggregator") -> str:
-    """What a process has told since its last start."""
+    """Return what a process has logged since its last start."""
     return stack.log(name).read_text().rpartition("=== started")[2]
 
 
@@ -300,7 +300,7 @@ def own(spoiled: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
 
 
 def admin() -> AdminClient:
-    """The broker's administration; whoever waits for an answer must hold on to it."""
+    """Return the broker's administration client; a caller that awaits an answer must keep it."""
     return AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
 
 
@@ -350,6 +350,6 @@ def test_a_topic_that_was_made_anew_stops_the_aggregator(own: Stack) -> None:
     )
     assert ended.returncode == 1
     assert (
-        "ends at 1, but is summed up to 99: was the topic made anew?"
+        "ends at 1, but is summed up to 99: was the topic made again?"
         in ended.stderr.splitlines()[-1]
     )

@@ -148,7 +148,7 @@ def topic(spoiled: Stack) -> str:
 
 
 def partition_of(topic: str) -> int:
-    """Where the batch lies."""
+    """Return the place of the batch."""
     with Consumer(kafka()) as consumer:
         held = {
             n: consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=10) or (0, 0)
@@ -182,7 +182,7 @@ def test_a_replay_ends_at_the_end_of_the_partition(topic: str) -> None:
 def test_a_replay_beyond_the_end_of_the_partition_is_put_off(topic: str) -> None:
     """A log that ends before the live consumer's position makes no group unrecoverable."""
     place = (topic, partition_of(topic))
-    with pytest.raises(OutageError, match=r"ends at 5, the live consumer stands at 6"):
+    with pytest.raises(OutageError, match=r"ends at 5, but the live consumer is at 6"):
         list(read_between(kafka(), lambda: False, place, 0, 6))
 
 

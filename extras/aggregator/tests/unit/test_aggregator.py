@@ -64,7 +64,10 @@ def reason(
         (b'{"units": NaN, "amount": "1"}', "invalid: value: a number is beyond range"),
         (b'{"complete": false}', "invalid: complete: should be true"),
         (b'{"complete": 1}', "invalid: complete: should be true"),
-        (b'{"complete": true, "units": 3}', "invalid: complete: stands beside units or amount"),
+        (
+            b'{"complete": true, "units": 3}',
+            "invalid: complete: must not come with units or amount",
+        ),
         (
             b'{"units": 3, "amount": "1"}' + b" " * 65_536,
             "too_large: value: 65563 bytes, at most 65536",

@@ -51,7 +51,7 @@ def test_who_chooses_it_without_boto3_is_told_what_to_install() -> None:
 def test_dynamodb_local_is_a_part_only_when_it_is_chosen(
     tmp_path: Path, changed: dict[str, Any], there: bool
 ) -> None:
-    """Without it nothing is fetched or started, and nobody is told of made-up keys."""
+    """Without it nothing is fetched or started, and no process gets made-up keys."""
     settings = Settings(_env_file=None, run_dir=tmp_path, **changed)  # type: ignore[call-arg]
     assert ("dynamodb" in {part.name for part in parts(settings)}) == there
     assert any(pom.parent.name == "dynamodb" for pom in poms(settings)) == there

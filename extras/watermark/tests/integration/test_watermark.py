@@ -39,7 +39,7 @@ class Place(NamedTuple):
         return message_id in known and known[message_id].first
 
     def marks(self) -> dict[int, int]:
-        """Where each partition's mark stands."""
+        """Return the mark of each partition."""
         asked = "select partition, sequence from watermark where subscriber = %s and topic = %s"
         return dict(query(asked, self.subscriber, self.topic, role="app"))
 

@@ -254,7 +254,7 @@ def test_a_dropped_slot_is_made_again(fixed: Callable[[str], list[Finding]]) -> 
 
 
 def test_a_slot_that_lost_its_log_is_made_anew(fixed: Callable[[str], list[Finding]]) -> None:
-    """A slot whose log the server gave up is told as lost, not as lagging, and is made anew."""
+    """A slot whose log the server gave up is reported as lost, not as lagging, and made again."""
     without_connector()
     sql("alter system set max_slot_wal_keep_size = '1MB'", "select pg_reload_conf()")
     for _ in range(4):
@@ -328,7 +328,7 @@ def test_without_connect_no_slot_is_called_nobodys(
 def test_a_password_in_an_address_is_not_told(
     spoiled: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever wrote one into a URL does not find it in a log of the check."""
+    """A password that was written into a URL is in no log of the check."""
     port = spoiled.settings.postgres_port + 7
     monkeypatch.setenv(
         "DATABASE_URL", f"postgresql+psycopg://app:hunter2@127.0.0.1:{port}/fulfillment"
