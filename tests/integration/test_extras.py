@@ -16,7 +16,9 @@ NOT_COPIED = (".*_cache", ".hypothesis", ".venv", ".run", ".git", "__pycache__",
 CACHES = {"mypy": ROOT / ".run" / "extras-mypy"}
 
 # What is kept of the extras: all of them is the repository itself, which `make test` tries anyway.
-KEPT = [(), *((name,) for name in EXTRAS)]
+# Each alone is tried by the copies of tests/copy; here, where folders are deleted, in `make prove`.
+ALONE = [(name,) for name in EXTRAS] if os.environ.get("PROVE") else []
+KEPT = [(), *ALONE]
 
 
 def copy_with(folder: Path, kept: tuple[str, ...]) -> Path:
