@@ -1,5 +1,5 @@
 # What people type. Everything runs in .venv, which `make` builds from the hashed lock when it must.
-# Nothing here needs ops/, tools/ or any of the extras: a folder that is not here is not looked for.
+# A copy may come without some of the folders: what is not here is not looked for.
 
 PYTHON ?= python3
 VENV := .venv
