@@ -27,7 +27,7 @@ from spark.reconcile import Options, Result, run
 from spark.session import make_session
 from spark.settings import Settings as SparkSettings
 
-# The first of two hundred ports for the tests' own.
+# The first of three hundred ports for the tests' own.
 PORTS = int(os.environ.get("TEST_PORTS", "15500"))
 
 # It judges what every other test has left on the clean stack.

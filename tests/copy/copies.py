@@ -21,7 +21,7 @@ PAYMENTS: dict[str, Any] = {
     "keep": [],
 }
 
-PORTS = int(os.environ.get("TEST_PORTS", "15500")) + 150  # the last fifty of the tests' two hundred
+PORTS = int(os.environ.get("TEST_PORTS", "15500")) + 150  # beside the ports of the two stacks
 STACK = {
     "POSTGRES_PORT": str(PORTS),
     "KAFKA_PORT": str(PORTS + 1),

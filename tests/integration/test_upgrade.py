@@ -48,6 +48,6 @@ def test_what_version_0_1_wrote_goes_on_and_reconciles(
     if left_out:
         tree = tmp_path / "copy"
         shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*LEFT_OUT, left_out))
-    found = run_scenario(tree, tmp_path / "run", PORTS)
+    found = run_scenario(tree, tmp_path / "run", PORTS + 200)
     assert found["tracked_before"] == tracked_by_version_0_1() > NEW_ORDERS / 2
     all_matched(found)
