@@ -179,7 +179,9 @@ def test_every_aggregate_type_has_its_topic(spoiled: Stack, database: str) -> No
     """What the database lets into an outbox, extras included, is routed to a topic that is made."""
     checks = """
         select pg_get_constraintdef(oid) from pg_constraint
-        where conrelid = 'outbox'::regclass and pg_get_constraintdef(oid) like '%%aggregate_type%%'
+        where conrelid = 'outbox'::regclass
+            and contype = 'c'
+            and pg_get_constraintdef(oid) like '%%aggregate_type%%'
     """
     [(check,)] = query(checks, database=database, role="postgres")
     types = re.findall(r"'([\w-]+)'", check)
