@@ -197,8 +197,12 @@ def drop_links(text: str, page: str, files: frozenset[str]) -> str:
     """Return a page without links to files that the copy does not have, and their rows."""
 
     def is_missing(target: str) -> bool:
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
-        return not any(file == path or file.startswith(f"{path}/") for file in files)
+        folder = posixpath.dirname(page)
+        path = posixpath.normpath(posixpath.join(folder, target))
+        if path in files:
+            return False
+        inside = f"{path}/"
+        return not any(file.startswith(inside) for file in files)
 
     kept = []
     for line in text.splitlines(keepends=True):

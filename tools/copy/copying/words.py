@@ -116,11 +116,18 @@ def python_tokens(source: str) -> Iterator[tokenize.TokenInfo]:
 
 def text_between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
     """Return what is written from one place (line from 0, column) up to another."""
-    if start[0] == end[0]:
-        return lines[start[0]][start[1] : end[1]] if start[0] < len(lines) else ""
-    middle = lines[start[0] + 1 : end[0]]
-    last = lines[end[0]][: end[1]] if end[0] < len(lines) else ""
-    return "".join([lines[start[0]][start[1] :], *middle, last])
+    first_line, first_column = start
+    last_line, last_column = end
+    if first_line >= len(lines):
+        return ""
+    if first_line == last_line:
+        return lines[first_line][first_column:last_column]
+    first = lines[first_line][first_column:]
+    middle = lines[first_line + 1 : last_line]
+    last = ""
+    if last_line < len(lines):
+        last = lines[last_line][:last_column]
+    return "".join([first, *middle, last])
 
 
 def prose(source: str) -> Iterator[tuple[int, str]]:

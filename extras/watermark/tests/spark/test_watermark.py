@@ -48,9 +48,21 @@ def test_only_a_greater_number_passes(spark: SparkSession, number: int) -> None:
 
 def test_each_partition_has_a_mark_of_its_own(spark: SparkSession) -> None:
     """The walk over three partitions: what one has seen says nothing of the others."""
-    walk = [(0, 1), (0, 2), (1, 1), (0, 4), (0, 3), (2, 2), (1, 5), (2, 6), (1, 5), (0, 4)]
-    frame = landed(spark, *((partition, numbered(number)) for partition, number in walk))
-    assert passed(frame) == [True, True, True, True, False, True, True, True, False, False]
+    walk = [  # partition, number, and whether it passes
+        (0, 1, True),
+        (0, 2, True),
+        (1, 1, True),
+        (0, 4, True),
+        (0, 3, False),
+        (2, 2, True),
+        (1, 5, True),
+        (2, 6, True),
+        (1, 5, False),
+        (0, 4, False),
+    ]
+    records = [(partition, numbered(number)) for partition, number, _ in walk]
+    expected = [passes for _, _, passes in walk]
+    assert passed(landed(spark, *records)) == expected
 
 
 @pytest.mark.parametrize(

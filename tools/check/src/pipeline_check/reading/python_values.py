@@ -190,7 +190,10 @@ def unknown_setting(node: ast.expr, source: str = "") -> Setting:
 def text_of(node: ast.expr) -> str:
     """Return an expression as it is written, shortened."""
     text = str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    if len(text) <= LONGEST:
+        return text
+    kept = text[: LONGEST - 3]
+    return f"{kept}..."
 
 
 # Values

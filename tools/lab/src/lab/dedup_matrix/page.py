@@ -1,15 +1,13 @@
 """What people read of the dedup matrix: lines on a terminal, a Markdown page, a picture as HTML."""
 
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, StrictUndefined
 
 from lab.bench.numbers import short
 from lab.dedup_matrix.anomalies import ANOMALIES
 from lab.dedup_matrix.stores import STORES
+from lab.pages import fill_template, write_pages
 
 Row = dict[str, Any]
 COSTS = {
@@ -22,29 +20,26 @@ MINUS = "\N{MINUS SIGN}"
 
 def write(document: Row, output: Path) -> None:
     """Write the Markdown page to this file, and the picture beside it."""
-    picture = output.with_suffix(".html")
-    output.write_text(render("page.md.j2", document, picture=picture.name))
-    picture.write_text(render("page.html.j2", document))
+    write_pages(render, document, output)
 
 
 def render(template: str, document: Row, **more: str) -> str:
     """Return the document as a page, which loads nothing from anywhere else."""
-    environment = Environment(
-        autoescape=template.endswith(".html.j2"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["in_words"] = in_words
-    text = files("lab.dedup_matrix").joinpath(template).read_text()
-    return environment.from_string(text).render(
+    return fill_template(
+        "lab.dedup_matrix",
+        template,
         stores=[STORES[name] for name in cells_by_store(document)],
         rows=list(rows(document)),
         costs=list(costs_by_kind(document)),
         basis=basis(document),
+        in_columns=in_columns,
         **more,
     )
+
+
+def in_columns(cells: list[Row]) -> str:
+    """Return the cells of a row of the Markdown page."""
+    return " | ".join(in_words(cell) for cell in cells)
 
 
 def cells_by_store(document: Row) -> dict[str, list[Row]]:

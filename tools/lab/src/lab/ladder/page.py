@@ -1,13 +1,11 @@
 """What people read of the ladder: lines on a terminal, a Markdown page, and a picture as HTML."""
 
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-
 from lab.ladder.steps import FAULTS, STEPS
+from lab.pages import fill_template, write_pages
 
 Row = dict[str, Any]
 Cells = dict[tuple[int, str], Row]  # by step and fault
@@ -18,23 +16,15 @@ MINUS = "\N{MINUS SIGN}"
 
 def write(document: Row, output: Path) -> None:
     """Write the Markdown page to this file, and the picture beside it."""
-    picture = output.with_suffix(".html")
-    output.write_text(render("page.md.j2", document, picture=picture.name))
-    picture.write_text(render("page.html.j2", document))
+    write_pages(render, document, output)
 
 
 def render(template: str, document: Row, **more: str) -> str:
     """Return the document as a page, which loads nothing from anywhere else."""
-    environment = Environment(
-        autoescape=template.endswith(".html.j2"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    text = files("lab.ladder").joinpath(template).read_text()
     cells = by_step_and_fault(document)
-    return environment.from_string(text).render(
+    return fill_template(
+        "lab.ladder",
+        template,
         steps=STEPS,
         faults=measured_faults(cells),
         cells=cells,
