@@ -30,14 +30,23 @@ from spark.settings import Settings as SparkSettings
 # The first of three hundred ports for the tests' own.
 PORTS = int(os.environ.get("TEST_PORTS", "15500"))
 
-# It judges what every other test has left on the clean stack.
+# They judge what every other test has left on the clean stack: first each extra its own hops, when
+# Spark is warm, and in the end everything.
 JUDGES_LAST = "tests/e2e/test_reconcile.py"
+JUDGES_AN_EXTRA = "test_afterwards_everything_reconciles"
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the judge last, wherever the tests before it are."""
-    items.sort(key=lambda item: item.path == ROOT / JUDGES_LAST)
+    """Run the judges last, wherever the tests before them are."""
+    items.sort(key=place_among_judges)
+
+
+def place_among_judges(item: pytest.Item) -> int:
+    """Return 0 for a test that is judged, and more for one that judges."""
+    if item.path == ROOT / JUDGES_LAST:
+        return 2
+    return 1 if item.name == JUDGES_AN_EXTRA else 0
 
 
 @contextmanager
