@@ -1,6 +1,6 @@
 # What `make` can do because the lab is here.
 
-.PHONY: bench prove prove-copies prove-dedup prove-ladder prove-clients
+.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients
 
 bench: venv ## measure speed and cost
 	@$(BIN)/pipeline bench
@@ -8,10 +8,13 @@ bench: venv ## measure speed and cost
 # What is too slow for `make test`. Each part ends with its time; CONTRIBUTING.md has the last ones that were measured.
 PROVE := PROVE=1 $(BIN)/pytest --durations=5
 
-prove: prove-copies prove-dedup prove-ladder prove-clients ## everything below; `make -k prove` goes on after a failure
+prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients ## everything below; `make -k prove` goes on after a failure
 
 prove-copies: venv ## every kind of copy, and the whole tests of three of them
 	@$(PROVE) tests/copy tests/integration/test_extras.py
+
+prove-upgrade: venv ## data of version 0.1, in a copy with and without the extra that wrote some of it
+	@$(PROVE) tests/integration/test_upgrade.py
 
 prove-dedup: venv ## every cell of the dedup matrix, and ten times as many stories
 	@$(PROVE) tools/lab/tests/integration/test_dedup_matrix.py tools/lab/tests/integration/test_dedup_machine.py
