@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Engine
@@ -19,6 +20,8 @@ from service.database import is_reachable
 from service.outage import OutageError, RefusedError
 
 LOCK_NOT_AVAILABLE = "55P03"
+Pair = tuple[Any, Any]  # an idempotency key and a body, neither of them checked yet
+
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"
 
@@ -27,25 +30,20 @@ def create_app(settings: Settings, engine: Engine) -> Starlette:
     """Return the application, with everything it needs handed in."""
 
     async def post_entry(request: Request) -> Response:
-        header = ", ".join(request.headers.getlist("Idempotency-Key"))
-        key = KEY_HEADER.fullmatch(header)
-        if key is None:
-            raise HTTPException(
-                400, 'Idempotency-Key: should be one string in quotes, like "8e03978e-40d5"'
-            )
+        key = read_key(request)
         body = await read_json(request, settings)
-        [(status, document)] = await run_in_threadpool(answer, engine, [(key[1], body)])
-        return respond(status, document)
+        [answered] = await run_in_threadpool(answer, engine, [(key, body)])
+        return respond(answered)
 
     async def post_batch(request: Request) -> Response:
-        items = check_items(await read_json(request, settings), settings.audit_batch_items)
-        pairs = [(item.get("idempotency_key"), item.get("body")) for item in items]
+        body = await read_json(request, settings)
+        pairs = read_items(body, settings.audit_batch_items)
         answers = await run_in_threadpool(answer, engine, pairs)
-        answered = [
-            {"idempotency_key": key, "status": status, "body": document}
-            for (key, _), (status, document) in zip(pairs, answers, strict=True)
-        ]
-        return respond(200, {"items": answered})
+        items = []
+        for (key, _), answered in zip(pairs, answers, strict=True):
+            item = {"idempotency_key": key, **answered._asdict()}
+            items.append(item)
+        return JSONResponse({"items": items})
 
     async def readyz(_request: Request) -> Response:
         if await run_in_threadpool(is_reachable, engine):
@@ -64,32 +62,60 @@ def create_app(settings: Settings, engine: Engine) -> Starlette:
     return Starlette(routes=routes, exception_handlers={HTTPException: respond_problem})
 
 
-def check_items(body: Any, limit: int) -> list[dict[str, Any]]:
-    """Return the items of a batch, or raise what is wrong with it as a whole."""
-    items = body.get("items") if isinstance(body, dict) else None
-    if not isinstance(items, list) or not items:
+def read_key(request: Request) -> str:
+    """Return the key in the header, or raise what is wrong with it."""
+    headers = request.headers.getlist("Idempotency-Key")
+    key = KEY_HEADER.fullmatch(", ".join(headers))
+    if key is None:
+        raise HTTPException(
+            400, 'Idempotency-Key: should be one string in quotes, like "8e03978e-40d5"'
+        )
+    return key[1]
+
+
+def read_items(body: Any, limit: int) -> list[Pair]:
+    """Return the key and the body of each item, or raise what is wrong with the batch."""
+    is_object = isinstance(body, dict)
+    items = body.get("items") if is_object else None
+    if not items or not isinstance(items, list):
         raise HTTPException(400, "items: should be a list with at least one object")
-    if not all(isinstance(item, dict) for item in items):
-        raise HTTPException(400, "items: should hold nothing but objects")
     if len(items) > limit:
         raise HTTPException(413, f"items: at most {limit} are allowed")
-    return items
+    pairs = []
+    for item in items:
+        if not isinstance(item, dict):
+            raise HTTPException(400, "items: should hold nothing but objects")
+        pair = item.get("idempotency_key"), item.get("body")
+        pairs.append(pair)
+    return pairs
 
 
-def answer(engine: Engine, pairs: list[tuple[Any, Any]]) -> list[Answer]:
+def answer(engine: Engine, pairs: list[Pair]) -> list[Answer]:
     """Return an answer for each key and body; all are checked before any SQL."""
     checked = [check(key, body) for key, body in pairs]
     entries = [entry for entry in checked if isinstance(entry, Entry)]
+    recorded = iter(record_entries(engine, entries))
+    answers = []
+    for found in checked:
+        answered = next(recorded) if isinstance(found, Entry) else found
+        answers.append(answered)
+    return answers
+
+
+def record_entries(engine: Engine, entries: list[Entry]) -> list[Answer]:
+    """Record what passed the check; what the database says instead is an answer to all."""
+    if not entries:
+        return []
     try:
-        recorded = iter(record(engine, entries) if entries else [])
+        return record(engine, entries)
     except OutageError as outage:
         status, detail = 503, "the database does not answer"
         if outage.sqlstate == LOCK_NOT_AVAILABLE:
             status, detail = 409, "Idempotency-Key: its first request is still in progress"
         raise HTTPException(status, detail, {"Retry-After": "1"}) from outage
     except RefusedError as refusal:
-        raise HTTPException(400, str(refusal)) from refusal
-    return [next(recorded) if isinstance(entry, Entry) else entry for entry in checked]
+        reason = str(refusal)
+        raise HTTPException(400, reason) from refusal
 
 
 async def read_json(request: Request, settings: Settings) -> Any:
@@ -106,19 +132,20 @@ async def read_json(request: Request, settings: Settings) -> Any:
     except TimeoutError as error:
         raise HTTPException(408, "body: not complete in time") from error
     except (ClientDisconnect, ValueError, RecursionError) as error:
-        raise HTTPException(400, f"body: not JSON ({type(error).__name__})") from error
+        what = type(error).__name__
+        raise HTTPException(400, f"body: not JSON ({what})") from error
 
 
-def respond(
-    status: int, document: dict[str, Any], headers: dict[str, str] | None = None
-) -> Response:
+def respond(answered: Answer, headers: Mapping[str, str] | None = None) -> Response:
     """Return a document as JSON, and an error as a problem."""
-    content_type = JSON if status < 400 else PROBLEM_JSON
+    status, document = answered
+    is_error = status >= 400
+    content_type = PROBLEM_JSON if is_error else JSON
     return JSONResponse(document, status, headers, content_type)
 
 
 def respond_problem(_request: Request, error: Exception) -> Response:
     """Return what Starlette asks for when an HTTPException is raised, by us or by itself."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
-    status, document = problem(error.status_code, error.detail)
-    return respond(status, document, dict(error.headers or {}))
+    answered = problem(error.status_code, error.detail)
+    return respond(answered, error.headers)

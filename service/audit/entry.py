@@ -14,8 +14,6 @@ from contract.events import ACCEPTED
 from contract.strict_json import describe
 from service.ids import derive
 
-Answer = tuple[int, dict[str, Any]]  # status and document
-
 # A structured-field String: the draft of the Idempotency-Key header wants the quotes.
 KEY_HEADER = re.compile(r'"([!#-\[\]-~]{1,128})"')
 
@@ -27,12 +25,22 @@ class Received(TypedDict):
     body: AuditBody
 
 
+Document = dict[str, Any]
+
+
+class Answer(NamedTuple):
+    """What the sender of an entry is told."""
+
+    status: int
+    body: Document
+
+
 class Entry(NamedTuple):
     """What is kept of a request: key, body, and the answer, which is the event as well."""
 
     idempotency_key: str
     body: AuditBody
-    answer: dict[str, Any]  # a pure function of the other two
+    answer: Document  # a pure function of the other two
 
 
 RECEIVED = TypeAdapter(Received)
@@ -68,9 +76,10 @@ def hash_body(body: AuditBody) -> str:
 
 def problem(status: int, detail: str) -> Answer:
     """Return an error as RFC 9457 wants it; the detail names the field, and never its value."""
-    return status, {
+    document = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
     }
+    return Answer(status, document)

@@ -1,12 +1,11 @@
 """What a request writes: audit entries and their events in one statement, each key once."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Sequence, Set
 
 from pydantic_core import to_json
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
-from service.audit.entry import Answer, Entry, problem
+from service.audit.entry import Answer, Document, Entry, problem
 from service.database import classify_errors
 
 # The primary key decides which of two requests was first. A key whose first request is still in
@@ -61,24 +60,39 @@ def record(engine: Engine, entries: Sequence[Entry]) -> list[Answer]:
     first_of_key: dict[str, Entry] = {}
     for entry in entries:
         first_of_key.setdefault(entry.idempotency_key, entry)
-    rows = to_json([make_row(entry) for entry in first_of_key.values()]).decode()
-    answers = {key: entry.answer for key, entry in first_of_key.items()}
+    rows = [make_row(entry) for entry in first_of_key.values()]
     with classify_errors(), engine.connect() as connection:
-        recorded_now = connection.scalars(RECORD, {"entries": rows}).all()
-        recorded_before = list(answers.keys() - recorded_now)
-        if recorded_before:
-            found = connection.execute(FIND_RECORDED, {"keys": recorded_before})
-            answers |= {row.idempotency_key: row.answer for row in found}
-    return [replay(entry, answers[entry.idempotency_key]) for entry in entries]
+        parameters = {"entries": to_json(rows).decode()}
+        recorded_now = connection.scalars(RECORD, parameters)
+        recorded_before = first_of_key.keys() - set(recorded_now)
+        known = find_answers(connection, recorded_before)
+    answers = []
+    for entry in entries:
+        key = entry.idempotency_key
+        of_key = known.get(key, first_of_key[key].answer)
+        answers.append(replay(entry, of_key))
+    return answers
 
 
-def make_row(entry: Entry) -> dict[str, Any]:
+def find_answers(connection: Connection, keys: Set[str]) -> dict[str, Document]:
+    """Return the answers that were given to the first requests with these keys."""
+    if not keys:
+        return {}
+    found = connection.execute(FIND_RECORDED, {"keys": list(keys)})
+    return {row.idempotency_key: row.answer for row in found}
+
+
+def make_row(entry: Entry) -> Document:
     """Return what is stored of an entry."""
-    return {**entry.body, **entry.answer, "answer": entry.answer}
+    row: Document = {**entry.body, **entry.answer}
+    row["answer"] = entry.answer
+    return row
 
 
-def replay(entry: Entry, answer: dict[str, Any]) -> Answer:
+def replay(entry: Entry, answer: Document) -> Answer:
     """Return the answer that is known for this key, if it was given to this body."""
-    if entry.answer["body_sha256"] != answer["body_sha256"]:
+    own_hash = entry.answer["body_sha256"]
+    known_hash = answer["body_sha256"]
+    if own_hash != known_hash:
         return problem(422, "Idempotency-Key: already used with another body")
-    return 201, answer
+    return Answer(201, answer)
