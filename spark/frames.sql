@@ -40,6 +40,7 @@ select
     topic,
     partition,
     offset,
+    timestamp,
     position,
     string(key) as key,
     sha2(value, 256) as sha256,

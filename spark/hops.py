@@ -35,6 +35,7 @@ class Rows(NamedTuple):
     fingerprint: str = "null"  # an id whose rows have two different fingerprints is different
     problem: str = "null"  # a sentence if the row is wrong by itself
     source: str = "source"  # the record or message that decides whether the id is late
+    written_at: str = "null"  # where ids may wait: since when
     when: str = "true"  # which rows of the frame take part
 
 
@@ -124,7 +125,13 @@ def service_hops(input_topic: str) -> list[Hop]:
         Hop(
             input_to_tracking(input_topic),
             (
-                goes_in("landed", id="position", fingerprint="sha256", when="is_input"),
+                goes_in(
+                    "landed",
+                    id="position",
+                    fingerprint="sha256",
+                    written_at="timestamp",
+                    when="is_input",
+                ),
                 is_redelivered("redelivery", id="position"),
                 comes_out(
                     "tracking",
@@ -200,6 +207,7 @@ def audit_hops() -> list[Hop]:
                     "tracking",
                     id="message_id",
                     problem="'the audit receiver refused it: ' || audit_error",
+                    written_at="handled_at",
                 ),
                 comes_out(
                     "audit_entry",
@@ -215,7 +223,7 @@ def audit_hops() -> list[Hop]:
         Hop(
             TRACKING_TO_AUDIT_MARK,
             (
-                goes_in("tracking", id="message_id"),
+                goes_in("tracking", id="message_id", written_at="handled_at"),
                 comes_out("tracking", id="message_id", effect="if(marked, 'mark', null)"),
             ),
         ),
@@ -234,7 +242,12 @@ def publish_hop() -> Hop:
     return Hop(
         f"{OUTBOX_TO}topic",
         (
-            goes_in("outbox", id="event_id", fingerprint=KEY_AND_VALUE),
+            goes_in(
+                "outbox",
+                id="event_id",
+                fingerprint=KEY_AND_VALUE,
+                written_at="occurred_at",
+            ),
             comes_out(
                 "landed",
                 id="event_id",
@@ -273,6 +286,7 @@ def as_struct(hop: Hop, rows: Rows) -> str:
         "fingerprint": rows.fingerprint,
         "problem": rows.problem,
         "source": rows.source,
+        "written_at": rows.written_at,
     }
     fields = []
     for name, sql in values.items():

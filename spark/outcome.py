@@ -1,5 +1,6 @@
 """One outcome for each id of each hop, and the counts and findings that people read."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ STATEMENTS = read_statements(STATEMENTS_FILE)
 Row = dict[str, Any]
 
 
-def judge(hops: DataFrame, late: DataFrame) -> DataFrame:
-    """Return the outcome of each id of each hop."""
+def judge(hops: DataFrame, late: DataFrame, not_settled: Sequence[str] = ()) -> DataFrame:
+    """Return the outcome of each id of each hop; some hops may not have settled."""
     frames = {"hops": hops, "late": late}
-    return query(STATEMENTS["judged"], frames)
+    return query(STATEMENTS["judged"], frames, not_settled=",".join(not_settled))
 
 
 def count_outcomes(judged: DataFrame) -> list[Row]:
@@ -37,6 +38,13 @@ def first_findings(judged: DataFrame) -> list[Row]:
     frames = {"judged": judged}
     findings = query(STATEMENTS["first_findings"], frames)
     return as_dicts(findings)
+
+
+def late_partitions(judged: DataFrame, input_hop: str) -> list[int]:
+    """Return the partitions of the input topic that have late records."""
+    frames = {"judged": judged}
+    partitions = query(STATEMENTS["late_partitions"], frames, input_hop=input_hop)
+    return [row.partition for row in partitions.collect()]
 
 
 def as_dicts(frame: DataFrame) -> list[Row]:

@@ -3,7 +3,7 @@
 -- name: judged
 -- What went in decides whether an id can be judged; an id that only came out decides by itself. The
 -- outcomes are asked for in this sequence: what cannot be judged yet, what is known to be wrong,
--- how often it is there.
+-- how often it is there. In a hop that has not settled, what has not come out may still come.
 with summary as (
     select
         hop,
@@ -14,10 +14,12 @@ with summary as (
         array_sort(collect_set(effect)) as effects,
         size(collect_set(fingerprint)) > 1 as differs,
         max(problem) as problem,
+        min(written_at) as written_at,
+        ins > 0 and redelivered = 0 and size(effects) = 0 as is_inside,
         coalesce(
             bool_or(late is not null) filter (where side = 'in'),
             bool_or(late is not null)
-        ) as is_late
+        ) or is_inside and array_contains(split({not_settled}, ','), hop) as is_late
     from {hops}
     left join {late} using (source)
     group by hop, id
@@ -44,7 +46,8 @@ select
 from summary
 
 -- name: counts
--- One row for each hop; late ids are counted as late and nowhere else.
+-- One row for each hop; late ids are counted as late and nowhere else. Of these, some have not come
+-- out yet: they wait, where the hop knows when they were written.
 select
     hop,
     count_if(not is_late and ins > 0) as in,
@@ -63,9 +66,17 @@ select
     count_if(outcome = 'duplicate') as duplicate,
     count_if(outcome = 'extra') as extra,
     count_if(outcome = 'different') as different,
-    count_if(is_late) as late
+    count_if(is_late) as late,
+    count_if(is_late and is_inside and written_at is not null) as waiting,
+    left(min(written_at) filter (where is_late and is_inside), 19) as waiting_since
 from {judged}
 group by hop
+
+-- name: late_partitions
+-- The id of this hop is a position: topic, partition and offset.
+select distinct int(split_part(id, '/', 2)) as partition
+from {judged}
+where hop = {input_hop} and is_late
 
 -- name: first_findings
 -- The first ids of each defect in each hop; the table of outcomes has them all.

@@ -147,9 +147,9 @@ def audit_lines(audit_y: int, landed_y: int) -> list[Line]:
         Line(
             hops=(hops.TOPICS_TO_LANDED,),
             path=f"M1080 {bottom}V{landed_y - 2}",
-            label_x=1094,
+            label_x=1066,
             label_y=bottom + 27,
-            anchor="start",
+            anchor="end",
         ),
     ]
 

@@ -6,9 +6,11 @@ Settled means positions, not clocks: what is below them will not change any more
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 
 from confluent_kafka import (
+    Consumer,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaException,
@@ -22,7 +24,7 @@ EARLIEST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 BEGINNING = -2  # what Spark's startingOffsets call the beginning of a partition
 BROKER_TIMEOUT_SECONDS = 30  # a broker that has not answered by then is down
-POLL_SECONDS = 0.5
+READ_SECONDS = 10  # a record that has not come by then will not
 
 Position = tuple[str, int]  # topic and partition
 
@@ -108,23 +110,48 @@ def starting_offsets(partitions: Iterable[Position], landed: Mapping[Position, r
     return json.dumps(offsets)
 
 
-def landing_behind(landed: Mapping[Position, range], current: Mapping[Position, range]) -> str:
-    """Return a sentence if a partition has not landed up to its end, and else nothing."""
+def not_landed(
+    landed: Mapping[Position, range], current: Mapping[Position, range]
+) -> dict[Position, range]:
+    """Return the offsets of each partition that have still to land."""
+    left = {}
     for position, offsets in current.items():
         reached = offsets.start
         if position in landed:
             reached = landed[position].stop
-        end = offsets.stop
-        if reached < end:
-            topic, partition = position
-            progress = f"{topic}/{partition} has landed up to {reached} of {end}"
-            return f"{progress}: is land running?"
+        if reached < offsets.stop:
+            left[position] = range(reached, offsets.stop)
+    return left
+
+
+def landing_behind(left: Mapping[Position, range]) -> str:
+    """Return a sentence if offsets have still to land, and else nothing."""
+    for (topic, partition), offsets in left.items():
+        progress = f"{topic}/{partition} has landed up to {offsets.start} of {offsets.stop}"
+        return f"{progress}: is land running?"
     return ""
 
 
-def wait_until_settled(deadline: float, behind: Callable[[], str]) -> None:
-    """Wait until nothing is behind; at the deadline, end the job with the sentence about it."""
-    while sentence := behind():
-        if time.monotonic() > deadline:
-            exit_with_error(f"not settled: {sentence}")
-        time.sleep(POLL_SECONDS)
+def written_at(bootstrap_servers: str, waiting: Mapping[Position, range]) -> str | None:
+    """Return when the oldest of the first records was written, if they can be read."""
+    settings = {
+        "bootstrap.servers": bootstrap_servers,
+        "group.id": "reconcile",  # a client must name one; it joins none and commits nothing
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+    }
+    milliseconds: dict[Position, int] = {}
+    deadline = time.monotonic() + READ_SECONDS
+    with Consumer(settings) as consumer:
+        firsts = [TopicPartition(*at, offsets.start) for at, offsets in waiting.items()]
+        consumer.assign(firsts)
+        while len(milliseconds) < len(firsts) and time.monotonic() < deadline:
+            message = consumer.poll(1)
+            if message is not None and message.error() is None:
+                position = (message.topic() or "", message.partition() or 0)
+                _, written = message.timestamp()
+                milliseconds.setdefault(position, written)
+    if not milliseconds:
+        return None
+    oldest = datetime.fromtimestamp(min(milliseconds.values()) // 1000, UTC)
+    return oldest.strftime("%Y-%m-%d %H:%M:%S")

@@ -27,17 +27,26 @@ from spark.frames import (
     late_sources,
     read_ledger,
 )
-from spark.hops import Hop, make_hops, union_hops
+from spark.hops import (
+    OUTBOX_TO,
+    TOPICS_TO_LANDED,
+    Hop,
+    input_to_tracking,
+    make_hops,
+    union_hops,
+)
 from spark.landed_tables import is_landed, landed_positions, read_landed
 from spark.landing_query import exclusive_lock, start_landing
 from spark.parts import Part, load_parts
-from spark.positions import Position, wait_until_settled
+from spark.positions import Position
 from spark.session import STARTED_AT, exit_with_error, locate, log_progress, make_session
 from spark.settings import Settings, refuse_dedup_store
 from spark.snapshot import open_snapshot, read_tables
+from spark.standstill import Behind, GroupLook, Patience, hops_behind, look_at_group
 from spark.topics import Topics, topics_to_land
 
-Result = dict[str, Any]
+Row = dict[str, Any]
+Result = Row
 
 # What Postgres, Kafka, Spark, its JVM or a file may raise: nothing was found out then.
 FAILURES = (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupError, OSError)
@@ -54,53 +63,87 @@ class Options(NamedTuple):
     deadline: float  # for settling, on the clock of time.monotonic
 
 
+class Databases(NamedTuple):
+    """What both databases held, and how far Connect has read their logs."""
+
+    frames: Frames
+    log_positions: Mapping[str, str]  # of each outbox slot: what it must have passed
+    not_passed: Mapping[str, str]  # the slots that have not, each with a sentence
+
+
 def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options: Options) -> Result:
-    """Settle, compare, store the outcomes, and return what the report says."""
+    """Settle, compare, store the outcomes, and return what the report says.
+
+    While landing is behind, nothing is compared: what it has not read would seem to be missing.
+    """
     now = datetime.now(UTC)
     run_id = now.strftime("%Y%m%dT%H%M%S.%fZ")
     topics = topics_to_land(settings, parts)
-    hops = make_hops(topics.input)
-    for part in parts:
-        hops += part.hops
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     partitions = positions.partitions_of(admin, topics.all())
+    patience = Patience(options.deadline, settings.reconcile_behind_seconds)
 
     # In this sequence, what is committed has its rows in the snapshot, and what is in the snapshot
     # has its events below the end offsets.
-    committed = positions.committed_offsets(admin, settings.group_id, topics.input)
-    frames, log_positions = read_databases(spark, settings, parts, options)
+    group = look_at_group(admin, settings.group_id, topics.input)
+    databases = read_databases(spark, settings, parts, options.ledger, patience)
+    frames = databases.frames
     retired = retired_topics(spark, settings, topics, frames["outbox"])
     current = positions.current_offsets(admin, partitions, last=topics.input)
-    has_landed = False
-    if options.land:
-        has_landed = land_here(spark, settings, topics)
-    if not has_landed:
-        wait_until_landed(spark, settings, topics, current, options.deadline)
+    has_landed = options.land and land_here(spark, settings, topics)
+    behind = [] if has_landed else wait_until_landed(spark, settings, topics, current, patience)
     if retired:
         events = (*topics.events, *retired)
         topics = topics._replace(events=events)
         tables = read_landed(spark, settings.delta_root, retired)
         current |= landed_positions(tables)
-    frames |= read_lake(spark, settings, topics, current)
 
-    judged = judge(frames, hops, parts, topics, committed)
-    result = summarize(judged, hops)
-    result["run_id"] = run_id
-    result["positions"] = {
-        "committed": committed,
-        "log": log_positions,
-        "ends": end_offsets(current),
+    counts: list[Row] = []
+    findings: list[Row] = []
+    if not behind:
+        frames |= read_lake(spark, settings, topics, current)
+        stuck_hops = hops_of_slots(databases.not_passed, topics)
+        judged = judge(frames, parts, topics, group.committed, stuck_hops)
+        counts = outcome.count_outcomes(judged)
+        findings = outcome.first_findings(judged)
+        log_progress("every hop is compared")
+        store_outcomes(settings, run_id, judged)
+        behind = service_behind(judged, counts, group, patience)
+        behind += connect_behind(counts, topics, databases.not_passed)
+    path = [hop.name for hop in path_of(topics, parts)]
+    result: Result = {
+        "run_id": run_id,
+        "hops": report.sort_by_path(counts, path),
+        "findings": report.sort_by_path(findings, path),
+        **report.verdict_of(counts, behind),
+        "positions": {
+            "committed": group.committed,
+            "log": databases.log_positions,
+            "ends": end_offsets(current),
+        },
     }
-    store(spark, settings, judged, result, topics)
+    store_run(spark, settings, result, topics)
     return result
 
 
+def path_of(topics: Topics, parts: Sequence[Part]) -> list[Hop]:
+    """Return the hops of the core, and behind them those of the extras."""
+    hops = make_hops(topics.input)
+    for part in parts:
+        hops += part.hops
+    return hops
+
+
 def read_databases(
-    spark: SparkSession, settings: Settings, parts: Sequence[Part], options: Options
-) -> tuple[Frames, Mapping[str, str]]:
+    spark: SparkSession,
+    settings: Settings,
+    parts: Sequence[Part],
+    ledger: str | None,
+    patience: Patience,
+) -> Databases:
     """Read both databases, each at one moment, and wait until Connect has published what they held.
 
-    Return the frames, and the position in the write-ahead log that each outbox slot has passed.
+    A slot that does not get there is told: its reader is behind.
     """
     password_file = settings.reconciler_password_file
     with (
@@ -108,16 +151,19 @@ def read_databases(
         open_snapshot(settings.audit_database_url, AUDIT_SLOT, password_file) as audit,
     ):
         frames = read_tables(spark, settings.subscriber, fulfillment, audit, parts)
-        frames["ledger"] = read_ledger(spark, options.ledger)
+        frames["ledger"] = read_ledger(spark, ledger)
         persist_all(frames.values())
         log_progress("the databases are read")
         snapshots = (fulfillment, audit)
         for snapshot in snapshots:
             snapshot.release()
+        not_passed = {}
         for snapshot in snapshots:
-            wait_until_settled(options.deadline, snapshot.behind)
+            sentence = patience.wait_until_settled(snapshot.behind)
+            if sentence:
+                not_passed[snapshot.slot] = sentence
     log_positions = {snapshot.slot: snapshot.lsn for snapshot in snapshots}
-    return frames, log_positions
+    return Databases(frames, log_positions, not_passed)
 
 
 def persist_all(frames: Iterable[DataFrame]) -> None:
@@ -166,16 +212,25 @@ def wait_until_landed(
     settings: Settings,
     topics: Topics,
     current: Mapping[Position, range],
-    deadline: float,
-) -> None:
-    """Wait for the landing that is at work elsewhere."""
+    patience: Patience,
+) -> list[Behind]:
+    """Wait for the landing that is at work elsewhere; tell if it does not get there."""
 
-    def behind() -> str:
+    def left() -> dict[Position, range]:
         tables = read_landed(spark, settings.delta_root, topics.all())
         landed = landed_positions(tables)
-        return positions.landing_behind(landed, current)
+        return positions.not_landed(landed, current)
 
-    wait_until_settled(deadline, behind)
+    def behind() -> str:
+        return positions.landing_behind(left())
+
+    where = patience.wait_until_settled(behind)
+    if not where:
+        return []
+    waiting = left()
+    count = sum(len(offsets) for offsets in waiting.values())
+    since = positions.written_at(settings.kafka_bootstrap_servers, waiting)
+    return [Behind(TOPICS_TO_LANDED, count, since, where)]
 
 
 def read_lake(
@@ -201,40 +256,65 @@ def read_lake(
 
 def judge(
     frames: Frames,
-    hops: Sequence[Hop],
     parts: Sequence[Part],
     topics: Topics,
     committed: Mapping[int, int],
+    stuck_hops: Sequence[str],
 ) -> DataFrame:
     """Return the outcome of each id of each hop, and keep it in memory."""
     late = late_sources(frames, topics.input, committed)
     derived = derive_frames(frames, parts)
+    hops = path_of(topics, parts)
     rows = union_hops(frames | derived, hops)
-    judged = outcome.judge(rows, late)
+    judged = outcome.judge(rows, late, stuck_hops)
     return judged.persist()
 
 
-def summarize(judged: DataFrame, hops: Sequence[Hop]) -> Result:
-    """Return the counts of each hop, the first findings, and the verdict."""
-    path = [hop.name for hop in hops]
-    counts = outcome.count_outcomes(judged)
-    findings = outcome.first_findings(judged)
-    log_progress("every hop is compared")
-    return {
-        "hops": report.sort_by_path(counts, path),
-        "findings": report.sort_by_path(findings, path),
-        **report.verdict_of(counts),
-    }
+def service_behind(
+    judged: DataFrame, counts: Sequence[Row], group: GroupLook, patience: Patience
+) -> list[Behind]:
+    """Wait until each partition with late records has advanced; tell where ids wait if not."""
+    input_hop = input_to_tracking(group.topic)
+    partitions = outcome.late_partitions(judged, input_hop)
+    where = group.wait_for_advance(partitions, patience)
+    if not where:
+        return []
+    of_service = [row for row in counts if not row["hop"].startswith(OUTBOX_TO)]
+    return hops_behind(of_service, input_hop, where)
 
 
-def store(
-    spark: SparkSession, settings: Settings, judged: DataFrame, result: Result, topics: Topics
-) -> None:
-    """Append a row for each outcome and one for the run, and write the page for people."""
+def connect_behind(
+    counts: Sequence[Row], topics: Topics, not_passed: Mapping[str, str]
+) -> list[Behind]:
+    """Tell in which hops to topics events wait, if the slot of their outbox does not advance."""
+    behind = []
+    for slot, where in not_passed.items():
+        hops = hops_of_slots([slot], topics)
+        of_slot = [row for row in counts if row["hop"] in hops]
+        behind += hops_behind(of_slot, hops[0], where)
+    return behind
+
+
+def hops_of_slots(slots: Iterable[str], topics: Topics) -> list[str]:
+    """Return the hops from the outboxes that are read through these slots to their topics."""
+    hops = []
+    for topic in topics.events:
+        slot = AUDIT_SLOT if topic == names.AUDIT_TOPIC else SERVICE_SLOT
+        if slot in slots:
+            hops.append(f"{OUTBOX_TO}{topic}")
+    return hops
+
+
+def store_outcomes(settings: Settings, run_id: str, judged: DataFrame) -> None:
+    """Append a row for each outcome."""
+    outcomes = judged.selectExpr(f"'{run_id}' as run_id", "hop", "id", "outcome", "detail")
+    append(outcomes, f"{settings.delta_root}/reconcile/outcome")
+
+
+def store_run(spark: SparkSession, settings: Settings, result: Result, topics: Topics) -> None:
+    """Append a row for the run, and write the page for people."""
     root = f"{settings.delta_root}/reconcile"
     run_id = result["run_id"]
-    outcomes = judged.selectExpr(f"'{run_id}' as run_id", "hop", "id", "outcome", "detail")
-    append(outcomes, f"{root}/outcome")
     row = {
         "run_id": run_id,
         "ok": result["ok"],
@@ -308,7 +388,8 @@ def read_arguments(settings: Settings) -> argparse.Namespace:
 def main() -> None:
     """Compare every hop, id by id.
 
-    Exit with 0 if nothing is lost or doubled, 1 if something is, 2 if it could not be found out.
+    Exit with 0 if nothing is lost or doubled and all that waits advances, 1 if not, 2 if that
+    could not be found out.
     """
     settings = Settings()
     arguments = read_arguments(settings)

@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from spark.hops import input_to_tracking
 from spark.outcome import DEFECTS
 from spark.picture import draw
+from spark.standstill import Behind
 
 COUNTS = ("in", "out", "duplicates_removed", "rejected", "dead_letters", *DEFECTS, "late")
 GOOD = "nothing lost, nothing doubled"
@@ -29,16 +30,27 @@ def sort_by_path(rows: Iterable[Row], path: Sequence[str]) -> list[Row]:
     return sorted(rows, key=place_and_name)
 
 
-def verdict_of(hops: Sequence[Row]) -> Row:
-    """Return whether all is well, and one line that says what is not."""
+def verdict_of(hops: Sequence[Row], behind: Sequence[Behind] = ()) -> Row:
+    """Return whether all is well, and one line that says what is not, or not yet."""
     defects = []
     for defect in DEFECTS:
         count = sum(hop[defect] for hop in hops)
         if count:
             defects.append(f"{count:,} {defect}")
-    verdict = ", ".join(defects) or GOOD
+    said = [", ".join(defects)] if defects else []
+    if behind:
+        stuck = "; ".join(map(str, behind))
+        said.append(f"behind: {stuck}")
+    ok = not said
+    late = max((hop["late"] for hop in hops), default=0)
+    if ok:
+        said.append(GOOD)
+    if late and not behind:
+        said.append(f"{late:,} on their way")
+    verdict = "; ".join(said)
     return {
-        "ok": not defects,
+        "ok": ok,
+        "behind": [one._asdict() for one in behind],
         "verdict": f"verdict: {verdict}",
     }
 
@@ -48,6 +60,9 @@ def render_text(result: Row) -> str:
     lines = table_lines(result["hops"])
     for finding in result["findings"]:
         line = "{outcome}: {id} in {hop}: {detail}".format_map(finding)
+        lines.append(line)
+    for stuck in result["behind"]:
+        line = "behind: {hop}: {waiting:,} wait; {where}".format_map(stuck)
         lines.append(line)
     lines.append(f"report: {result['report']}")
     lines.append(result["verdict"])

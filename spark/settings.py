@@ -25,6 +25,7 @@ class Settings(BaseSettings):
     group_id: str = names.SUBSCRIBER
     dedup_store: str = "tracking"  # the service's: only this one can be reconciled
     reconcile_deadline_seconds: float = 120  # heartbeats move an idle slot every 2 s
+    reconcile_behind_seconds: float = 60  # above a rebalance, a restart, the longest batch
 
 
 def refuse_dedup_store(name: str) -> str | None:

@@ -13,7 +13,8 @@ select
     concat_ws('/', topic, partition, "offset") as position,
     encode(value_sha256, 'hex') as sha256,
     audited_at is not null or audit_error is not null as marked,
-    audit_error
+    audit_error,
+    handled_at
 from tracking
 
 -- name: fulfillment
@@ -63,6 +64,7 @@ select
     body->>'fulfilled_by' as fulfilled_by,
     body->>'value_sha256' as value_sha256,
     body->>'audit_entry_id' as audit_entry_id,
+    occurred_at,
     deciding.outcome,
     jsonb_build_array({audited_fields})::text as audited,
     case aggregate_type
@@ -76,7 +78,14 @@ select
         else jsonb_build_array({compared_fields})
     end::text as compared
 from (
-    select event_id, event_type, aggregate_type, aggregate_id, payload, payload::jsonb as body
+    select
+        event_id,
+        event_type,
+        aggregate_type,
+        aggregate_id,
+        occurred_at,
+        payload,
+        payload::jsonb as body
     from outbox
     offset 0 -- keeps the planner from parsing each payload once for every field
 ) as event

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,7 +17,12 @@ from pyspark.sql import SparkSession
 
 from contract.names import INPUT_TOPIC
 from ops.stack.stack import Stack
-from spark.hops import input_to_tracking
+from spark.hops import (
+    TOPICS_TO_LANDED,
+    TRACKING_TO_AUDIT_ENTRY,
+    TRACKING_TO_AUDIT_MARK,
+    input_to_tracking,
+)
 from spark.landing_query import start_landing
 from spark.parts import load_parts
 from spark.reconcile import Options, run
@@ -24,7 +30,19 @@ from spark.settings import Settings as SparkSettings
 from spark.snapshot import open_snapshot, table_statements
 from spark.topics import topics_to_land
 from tests.builders import value
-from tests.client import Landed, Sent, connect, fresh, query, send, until_handled, until_published
+from tests.client import (
+    Landed,
+    Sent,
+    away,
+    connect,
+    exactly_one,
+    fresh,
+    query,
+    send,
+    until,
+    until_handled,
+    until_published,
+)
 from tests.load import load, orders
 from tests.reconciliation import GOOD, Reconcile, all_matched, hop
 
@@ -48,6 +66,102 @@ def publish(topic: str, event: Landed, content: bytes | None = None) -> None:
     assert producer.flush(10) == 0
 
 
+def type_reconcile(stack: Stack, **settings: str) -> subprocess.CompletedProcess[str]:
+    """What `pipeline reconcile --land` prints, and its exit code."""
+    command = [str(Path(sys.executable).with_name("pipeline")), "reconcile", "--land"]
+    env = stack.env() | {"ATTACH": "true"} | settings  # to the stack whose addresses these are
+    return subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=240, check=False
+    )
+
+
+def test_a_dead_service_is_behind(stack: Stack) -> None:
+    """With 2,000 orders waiting for a service that is dead, the verdict names hop, number and time.
+
+    `pipeline reconcile` exits 1: nothing is lost, but nothing moves either.
+    """
+    until_handled()
+    with away(stack, "service"):
+        ids = orders(2_000)
+        done = type_reconcile(stack, RECONCILE_BEHIND_SECONDS="3")
+    assert done.returncode == 1, done.stdout + done.stderr
+    *_, stuck, _report, verdict = done.stdout.splitlines()
+    name = input_to_tracking(INPUT_TOPIC)
+    assert re.fullmatch(rf"verdict: behind: {name}, 2,000 wait since [\d: -]{{19}} UTC", verdict)
+    assert stuck.startswith(f"behind: {name}: 2,000 wait; {INPUT_TOPIC}/")
+    assert stuck.endswith("does the service run?")
+    until_handled()
+    exactly_one(ids)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call what has not moved for three seconds behind."""
+    monkeypatch.setenv("RECONCILE_BEHIND_SECONDS", "3")
+
+
+def waiting(result: dict[str, Any]) -> dict[str, int]:
+    """How many ids wait in each hop that is behind, in a run that found nothing else."""
+    assert not result["ok"]
+    assert result["findings"] == []
+    assert all(one["since"] for one in result["behind"])
+    return {one["hop"]: one["waiting"] for one in result["behind"]}
+
+
+def test_a_dead_audit_receiver_is_behind(
+    stack: Stack, impatient: None, reconcile: Reconcile
+) -> None:
+    """Orders that are written but not audited wait in the hops to the audit receiver."""
+    until_handled()
+    with away(stack, "audit"):
+        ids = orders(30)
+        written = "select count(*) from tracking where message_id = any(%s)"
+        until(lambda: query(written, ids), lambda found: found == [(30,)], 30, "not all is written")
+        found = waiting(reconcile())
+    assert found == {TRACKING_TO_AUDIT_ENTRY: 30, TRACKING_TO_AUDIT_MARK: 30}
+    until_handled()
+    exactly_one(ids)
+
+
+def test_a_dead_connect_is_behind(stack: Stack, impatient: None, reconcile: Reconcile) -> None:
+    """Events that nobody publishes wait in the hops to their topics: they are not missing yet."""
+    stack.stop("connect")
+    try:
+        ids = orders(30)
+        until_handled()
+        found = waiting(reconcile())
+    finally:
+        stack.start("connect")
+        for name, command in stack.part("connect").then.items():
+            stack.run(name, command)
+    assert found == {"outbox → fulfillment.events": 30, "outbox → audit.events": 30}
+    wanted = set(ids)
+    until_published(
+        "audit.events", lambda event: json.loads(event.value)["message_id"] in wanted, len(ids)
+    )
+
+
+def test_a_landing_that_does_not_run_is_behind(
+    stack: Stack, impatient: None, spark: SparkSession
+) -> None:
+    """Without a landing nothing is compared, and the hop to the lake says what has not landed."""
+    all_matched(run_once(spark, land=True))
+    orders(30)
+    until_handled()
+    result = run_once(spark, land=False)
+    assert waiting(result)[TOPICS_TO_LANDED] >= 30
+    assert result["hops"] == []
+    assert Path(result["report"]).exists()
+
+
+def run_once(spark: SparkSession, *, land: bool, **settings: Any) -> dict[str, Any]:
+    """Reconcile the stack of this test, with settings of its own."""
+    options = Options(land=land, ledger=None, deadline=time.monotonic() + 120)
+    result = run(spark, SparkSettings(**settings), load_parts(), options)
+    spark.catalog.clearCache()
+    return result
+
+
 def test_the_command_finds_nothing_in_a_clean_run(stack: Stack) -> None:
     """Redeliveries, a rejection, a conflict and poison are matched, and all that earlier tests did.
 
@@ -59,11 +173,7 @@ def test_the_command_finds_nothing_in_a_clean_run(stack: Stack) -> None:
     conflict = Sent(first, first, value(first, customer_id="other"))
     send([*again, second, conflict, Sent("poison", "poison", b"{")])
     until_handled()
-    command = [str(Path(sys.executable).with_name("pipeline")), "reconcile", "--land"]
-    env = stack.env() | {"ATTACH": "true"}  # to the stack whose addresses these are
-    done = subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=240, check=False
-    )
+    done = type_reconcile(stack)
     assert done.returncode == 0, done.stdout + done.stderr
     *table, report, verdict = done.stdout.splitlines()
     assert verdict == GOOD
@@ -78,10 +188,10 @@ def test_the_command_finds_nothing_in_a_clean_run(stack: Stack) -> None:
 def test_under_load_and_lagging_it_finds_nothing(stack: Stack, reconcile: Reconcile) -> None:
     """While orders keep coming, and some are not settled yet, no id is lost: late ones are late."""
     with load(bursts=500, pause=0.1):
-        hops = all_matched(reconcile())["hops"]
-    assert sum(row["late"] for row in hops) > 0, (
-        "nothing came between snapshot and landing: this proved nothing"
-    )
+        result = all_matched(reconcile())
+    late = hop(result, input_to_tracking(INPUT_TOPIC))["late"]
+    assert late > 0, "nothing came between snapshot and landing: this proved nothing"
+    assert result["verdict"] == f"{GOOD}; {late:,} on their way"
 
 
 def test_a_second_copy_of_an_event_is_allowed(stack: Stack, reconcile: Reconcile) -> None:
@@ -203,16 +313,16 @@ def test_a_landed_row_removed_or_doubled_is_found(
 
 
 def test_for_a_group_that_has_handled_nothing_everything_is_late(
-    stack: Stack, spark: SparkSession
+    stack: Stack, impatient: None, spark: SparkSession
 ) -> None:
-    """GROUP_ID says whose committed offsets decide what is judged."""
-    settings = SparkSettings(group_id=fresh("group"))
-    options = Options(land=True, ledger=None, deadline=time.monotonic() + 120)
-    result = all_matched(run(spark, settings, load_parts(), options))
-    spark.catalog.clearCache()
-    counts = hop(result, input_to_tracking(INPUT_TOPIC))
+    """GROUP_ID says whose committed offsets decide what is judged; this group is behind."""
+    result = run_once(spark, land=True, group_id=fresh("group"))
+    name = input_to_tracking(INPUT_TOPIC)
+    counts = hop(result, name)
     assert counts["in"] == counts["out"] == 0
     assert counts["late"] > 0
+    assert [one["hop"] for one in result["behind"]] == [name]
+    assert result["findings"] == []
 
 
 def test_a_database_of_an_unknown_schema_is_refused(

@@ -20,7 +20,8 @@ from spark.hops import (
     input_to_tracking,
     ledger_to_input,
 )
-from spark.outcome import count_outcomes, first_findings
+from spark.outcome import count_outcomes, first_findings, late_partitions
+from spark.report import COUNTS
 from tests.spark.world import FULFILLMENTS, LAGGING, REJECTIONS, World
 
 HANDLED = input_to_tracking(INPUT_TOPIC)
@@ -410,7 +411,7 @@ def test_reconcile_of_a_clean_world_counts_every_hop(spark: SparkSession) -> Non
     for plant in (redelivered, published_twice, rejected, buried, lagging):
         plant(world, plant.__name__)
     hops = {
-        row["hop"]: {name: count for name, count in row.items() if count and name != "hop"}
+        row["hop"]: {name: row[name] for name in [*COUNTS, "matched"] if row[name]}
         for row in count_outcomes(world.judged(spark))
     }
     assert hops[LEDGER] == {"in": 9, "out": 9, "matched": 9}
@@ -434,6 +435,37 @@ def test_reconcile_of_a_clean_world_counts_every_hop(spark: SparkSession) -> Non
     }
     assert hops[DEAD_LETTER_TO_OUTBOX] == {"in": 2, "out": 2, "matched": 2}
     assert hops[TRACKING_TO_AUDIT_MARK] == {"in": 5, "out": 5, "matched": 5, "late": 1}
+
+
+def test_what_may_still_come_out_waits(spark: SparkSession) -> None:
+    """Late ids that have not come out wait, since the oldest was written; others do not.
+
+    Where a hop has not settled, what has not come out is late. Control: settled, it is missing.
+    """
+    world = World()
+    world.fulfill("good")
+    world.order("not handled", partition=LAGGING)
+    world.order("not audited", partition=LAGGING)
+    world.track("not audited", f"{INPUT_TOPIC}/{LAGGING}/1")
+    world.fulfill("not published")
+    world.unpublish(FULFILLMENTS)
+
+    judged = world.judged(spark, not_settled=[TO_FULFILLMENTS]).persist()
+
+    waiting = {row["hop"]: row["waiting"] for row in count_outcomes(judged) if row["waiting"]}
+    assert waiting == {
+        HANDLED: 1,
+        TRACKING_TO_AUDIT_ENTRY: 1,
+        TO_FULFILLMENTS: 1,
+    }
+    since = {row["waiting_since"] for row in count_outcomes(judged) if row["waiting"]}
+    assert since == {"2026-11-21 10:00:00"}
+    assert late_partitions(judged, HANDLED) == [LAGGING]
+    assert first_findings(judged) == []
+    settled = first_findings(world.judged(spark))
+    assert [(row["hop"], row["id"], row["outcome"]) for row in settled] == [
+        (TO_FULFILLMENTS, "event-not published", "missing")
+    ]
 
 
 def test_each_accepted_message_has_exactly_one_further_event(spark: SparkSession) -> None:

@@ -1,19 +1,22 @@
 """Decisions that need no Spark: where landing starts, when it is settled, what the verdict is."""
 
 import json
+import time
 
 import pytest
 
+from spark import standstill
 from spark.hops import make_hops
-from spark.positions import landing_behind, starting_offsets, wait_until_settled
+from spark.positions import landing_behind, not_landed, starting_offsets
 from spark.report import COUNTS, render_text, sort_by_path, verdict_of
+from spark.standstill import Behind, Patience, hops_behind
 
 PARTITIONS = [("a", 0), ("a", 1), ("b", 0)]
 
 
 def hop(name: str, **counts: int) -> dict[str, object]:
     """The counts of a hop, 0 unless said otherwise."""
-    return {"hop": name, **dict.fromkeys([*COUNTS, "matched"], 0), **counts}
+    return {"hop": name, **dict.fromkeys([*COUNTS, "matched", "waiting"], 0), **counts}
 
 
 def test_starting_offsets_name_every_partition() -> None:
@@ -23,38 +26,95 @@ def test_starting_offsets_name_every_partition() -> None:
 
 
 @pytest.mark.parametrize(
-    ("landed", "behind"),
+    ("landed", "waiting", "behind"),
     [
-        ({("a", 0): range(8), ("a", 1): range(2, 5)}, ""),
+        ({("a", 0): range(8), ("a", 1): range(2, 5)}, 0, ""),
         (
             {("a", 0): range(7), ("a", 1): range(2, 5)},
+            1,
             "a/0 has landed up to 7 of 8: is land running?",
         ),
-        ({("a", 0): range(8)}, "a/1 has landed up to 2 of 5: is land running?"),
+        ({("a", 0): range(8)}, 3, "a/1 has landed up to 2 of 5: is land running?"),
     ],
 )
 def test_landing_is_behind_until_every_partition_has_come_to_its_end(
-    landed: dict[tuple[str, int], range], behind: str
+    landed: dict[tuple[str, int], range], waiting: int, behind: str
 ) -> None:
     """Neither empty partitions nor records that were deleted before they landed are waited for."""
     there = {("a", 0): range(8), ("a", 1): range(2, 5), ("b", 0): range(4, 4)}
-    assert landing_behind(landed, there) == behind
+    left = not_landed(landed, there)
+    assert sum(map(len, left.values())) == waiting
+    assert landing_behind(left) == behind
 
 
-def test_wait_ends_at_its_deadline_with_what_was_behind(capsys: pytest.CaptureFixture[str]) -> None:
-    """Not settled in time is exit code 2 and a sentence that names what is behind."""
-    with pytest.raises(SystemExit) as ended:
-        wait_until_settled(0, lambda: "slot x is 7 bytes behind")
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == "not settled: slot x is 7 bytes behind\n"
+class Advancing:
+    """A hop that advances by one at each look, up to an offset; behind until it has all ten."""
+
+    def __init__(self, up_to: int) -> None:
+        self.up_to = up_to
+        self.offset = 0
+
+    def behind(self) -> str:
+        """Look at it."""
+        if self.offset < self.up_to:
+            self.offset += 1
+        return "" if self.offset == 10 else f"it is at {self.offset}"
+
+
+@pytest.mark.parametrize(
+    ("up_to", "sentence"), [(10, ""), (3, "it is at 3")], ids=["advances", "stops at 3"]
+)
+def test_what_advances_is_waited_for_and_what_stands_still_is_not(
+    monkeypatch: pytest.MonkeyPatch, up_to: int, sentence: str
+) -> None:
+    """As long as the position moves, the wait goes on; once it has stood still, it is behind."""
+    monkeypatch.setattr(standstill, "POLL_SECONDS", 0.02)
+    hop = Advancing(up_to)
+    patience = Patience(deadline=time.monotonic() + 30, standstill_seconds=0.2)
+    began = time.monotonic()
+    assert patience.wait_until_settled(hop.behind) == sentence
+    assert time.monotonic() - began < 10
+
+
+def test_a_deadline_ends_the_wait_for_what_still_advances() -> None:
+    """What has not settled at the deadline is behind, however fast it moves."""
+    hop = Advancing(up_to=9)
+    patience = Patience(deadline=time.monotonic(), standstill_seconds=60)
+    assert patience.wait_until_settled(hop.behind) == "it is at 1"
+
+
+def test_a_hop_is_named_with_what_waits_in_it() -> None:
+    """Each hop with waiting ids, with their count and since when; else the one that is meant."""
+    waiting = hop("x", waiting=2_000, late=2_500) | {"waiting_since": "2026-11-21 10:00:00"}
+    idle = hop("y", late=7)
+    [behind] = hops_behind([waiting, idle], "y", "x/0 is at 3")
+    assert str(behind) == "x, 2,000 wait since 2026-11-21 10:00:00 UTC"
+    assert behind.where == "x/0 is at 3"
+    [uncommitted] = hops_behind([idle], "y", "x/0 is at 3")
+    assert str(uncommitted) == "y, 7 wait"
 
 
 def test_verdict_says_what_is_wrong() -> None:
-    """Late ids are no defect; each kind of defect is counted over all hops."""
-    clean = hop("tracking → outbox", matched=3, late=4)
-    assert verdict_of([clean]) == {"ok": True, "verdict": "verdict: nothing lost, nothing doubled"}
+    """Each kind of defect is counted over all hops; what moves is on its way and no defect."""
+    clean = hop("tracking → outbox", matched=3)
+    good = "verdict: nothing lost, nothing doubled"
+    assert verdict_of([clean]) == {"ok": True, "behind": [], "verdict": good}
+    late = verdict_of([clean | {"late": 1_234}])
+    assert late == {"ok": True, "behind": [], "verdict": f"{good}; 1,234 on their way"}
     wrong = [clean, hop("x", missing=1, different=2), hop("y", missing=1)]
-    assert verdict_of(wrong) == {"ok": False, "verdict": "verdict: 2 missing, 2 different"}
+    told = verdict_of(wrong)
+    assert (told["ok"], told["verdict"]) == (False, "verdict: 2 missing, 2 different")
+
+
+def test_verdict_names_what_stands_still() -> None:
+    """A hop that is behind is not well, with and without a defect beside it."""
+    stuck = [Behind("x", 2_000, "2026-11-21 10:00:00", "x/0 is at 3"), Behind("y", 3, None, "")]
+    told = verdict_of([hop("x", late=2_000)], stuck)
+    named = "behind: x, 2,000 wait since 2026-11-21 10:00:00 UTC; y, 3 wait"
+    assert (told["ok"], told["verdict"]) == (False, f"verdict: {named}")
+    assert told["behind"][0]["where"] == "x/0 is at 3"
+    told = verdict_of([hop("x", late=2_000, missing=1)], stuck)
+    assert (told["ok"], told["verdict"]) == (False, f"verdict: 1 missing; {named}")
 
 
 def test_text_ends_with_the_verdict() -> None:

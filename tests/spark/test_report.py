@@ -1,10 +1,13 @@
 """The report: no hop is left out of the page, and the table fits a terminal."""
 
+from collections.abc import Sequence
+
 from contract.names import DEAD_LETTER_TOPIC, INPUT_TOPIC
 from spark.hops import OUTBOX_TO, make_hops
 from spark.outcome import DEFECTS
 from spark.picture import draw
 from spark.report import COUNTS, Row, render_page, render_text, verdict_of
+from spark.standstill import Behind
 
 OUTBOX_TOPICS = ["fulfillment.events", "rejection.events", DEAD_LETTER_TOPIC]
 
@@ -14,8 +17,8 @@ def counts_of(name: str, **counts: int) -> Row:
     return {"hop": name, **dict.fromkeys([*COUNTS, "matched"], 0), **counts}
 
 
-def result_of(*hops: Row) -> Row:
-    """What a run returns, with these counts."""
+def result_of(*hops: Row, behind: Sequence[Behind] = ()) -> Row:
+    """What a run returns, with these counts, and with these hops behind."""
     finding = {"hop": "a hop", "id": "m-1", "outcome": "missing", "detail": "did not come out"}
     positions = {
         "committed": {0: 1_234_567},
@@ -28,7 +31,7 @@ def result_of(*hops: Row) -> Row:
         "hops": list(hops),
         "findings": [finding],
         "report": "delta/reconcile/report/20261122T100000.000000Z.html",
-        **verdict_of(list(hops)),
+        **verdict_of(list(hops), behind),
     }
 
 
@@ -61,6 +64,42 @@ def test_the_page_draws_a_further_topic() -> None:
     page = render_page(result_of(hop), "purchase.events", topics)
     assert "31,110 records of <code>purchase.events</code> judged" in page
     assert "order.events" not in page
+
+
+def test_the_page_shows_what_is_late_and_what_is_behind() -> None:
+    """A line for each state: late in the picture, behind in picture, list and heading.
+
+    Control: the same hop with everything matched is drawn as good.
+    """
+    name = "order.events → tracking or dead letter"
+    late = counts_of(name, matched=10, late=1_200)
+    drawn = render_page(result_of(late), INPUT_TOPIC, OUTBOX_TOPICS)
+    assert '<g class="line late">' in drawn
+    assert "… 1,200 late" in drawn
+    assert "1,200 more are on their way" in drawn
+    assert "What stands still" not in drawn
+
+    stuck = Behind(name, 1_200, "2026-11-21 10:00:00", "order.events/0 is handled up to 17")
+    drawn = render_page(result_of(late, behind=[stuck]), INPUT_TOPIC, OUTBOX_TOPICS)
+    assert '<g class="line behind">' in drawn
+    assert "‖ 1,200 wait" in drawn
+    assert "✗ behind: order.events → tracking or dead letter</h1>" in drawn
+    assert "<b>1,200 wait</b> since 2026-11-21 10:00:00 UTC" in drawn
+    assert "order.events/0 is handled up to 17" in drawn
+
+    good = counts_of(name, matched=10)
+    drawn = render_page(result_of(good), INPUT_TOPIC, OUTBOX_TOPICS)
+    assert 'class="line late"' not in drawn
+    assert 'class="line behind"' not in drawn
+
+
+def test_the_page_of_a_run_that_compared_nothing() -> None:
+    """Without a landed topic there are no counts: the picture shows where it stands still."""
+    stuck = Behind("topics → landed", 7, None, "order.events/0 has landed up to 3 of 10")
+    page = render_page(result_of(behind=[stuck]), INPUT_TOPIC, OUTBOX_TOPICS)
+    assert "Nothing was compared" in page
+    assert "Each hop, id by id" not in page
+    assert '<g class="line behind">' in page
 
 
 def test_numbers_have_separators() -> None:

@@ -26,19 +26,20 @@ Row = dict[str, Any]
 SCHEMAS = {
     "landed": SCHEMA,
     "tracking": """message_id string, source string, topic string, position string, partition int,
-        offset bigint, sha256 string, marked boolean, audit_error string""",
+        offset bigint, sha256 string, marked boolean, audit_error string, handled_at timestamp""",
     "fulfillment": "message_id string, source string, order_id string, compared string",
     "dead_letter": "topic string, position string, source string",
     "outbox": """event_id string, event_type string, topic string, key string, sha256 string,
         source string, message_id string, order_id string, reason string, fulfilled_by string,
-        value_sha256 string, audit_entry_id string, outcome string, compared string,
-        audited string""",
+        value_sha256 string, audit_entry_id string, occurred_at timestamp, outcome string,
+        compared string, audited string""",
     "audit_entry": """audit_entry_id string, idempotency_key string, message_id string,
         source string, audited string, compared string""",
     "ledger": frames.LEDGER_SCHEMA,
 }
 OUTCOMES = {event.event_type: event.outcome for event in EVENTS}
 TYPES = {event.topic: event.event_type for event in EVENTS}
+WRITTEN_AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 SETTLED, LAGGING = 0, 1  # partitions: all of the first is committed, nothing of the second
 
 
@@ -68,7 +69,7 @@ class World:
         self.tables["landed"].append(
             {
                 **at,
-                "timestamp": datetime(2026, 11, 21, tzinfo=UTC),
+                "timestamp": WRITTEN_AT,
                 "key": key.encode(),
                 "value": value,
                 "headers": pairs,
@@ -118,6 +119,7 @@ class World:
             "source": source,
             "event_type": event_type,
             "outcome": OUTCOMES.get(event_type),
+            "occurred_at": WRITTEN_AT,
         }
         self.tables["outbox"].append({**row, "sha256": sha256(value).hexdigest(), **values})
         self.record(topic, key, value, {"id": event_id})
@@ -132,7 +134,8 @@ class World:
             "source": f"message {message_id}",
             "sha256": sha256(value).hexdigest(),
         }
-        self.tables["tracking"].append({**row, "marked": True, "audit_error": None})
+        row |= {"marked": True, "audit_error": None, "handled_at": WRITTEN_AT}
+        self.tables["tracking"].append(row)
 
     def audit(self, message_id: str, order_id: str, key: str, body: str) -> None:
         """An audit entry with its event."""
@@ -190,7 +193,12 @@ class World:
         """Take away the one row with these values."""
         self.tables[table].remove(self.find(table, **wanted))
 
-    def judged(self, spark: SparkSession) -> DataFrame:
+    def unpublish(self, topic: str) -> None:
+        """Take the last event off a topic, as if Connect had not come to it yet."""
+        self.ends[topic, SETTLED] -= 1
+        self.remove("landed", topic=topic, partition=SETTLED, offset=self.ends[topic, SETTLED])
+
+    def judged(self, spark: SparkSession, not_settled: Sequence[str] = ()) -> DataFrame:
         """What reconciliation makes of it."""
         schemas = {**SCHEMAS, **self.part_schemas}
         given = {
@@ -210,4 +218,4 @@ class World:
         late = frames.late_sources(held, self.input_topic, committed)
         hops = [*make_hops(self.input_topic, self.events), *self.part.hops]
         rows = union_hops(held | frames.derive_frames(held, [self.part]), hops)
-        return outcome.judge(rows, late)
+        return outcome.judge(rows, late, not_settled)
