@@ -76,7 +76,7 @@ def down(
 
 @app.command()
 def status(as_json: Json = False) -> None:
-    """Show each process, what lags, what has landed; exit 1 if something is not well."""
+    """Show each process, what lags, was refused, has landed; exit 1 if something is not well."""
     from ops.status import healthy, lines
     from ops.status import status as look
 

@@ -1,4 +1,4 @@
-"""How each part is: what runs, what lags, what has landed."""
+"""How each part is: what runs, what lags, what was refused, what has landed."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import requests
 from psycopg.rows import dict_row
 
 from ops.positions import Ends, Lags, landed, try_lag
+from ops.refused import KINDS, look_at_refused, refused_lines
 from ops.stack.database import login
 from ops.stack.stack import Stack
 
@@ -33,17 +34,21 @@ def status(stack: Stack) -> About:
         "consumer_lag": try_lag(env),
         "slots": slots(stack),
         "connectors": connectors(env["CONNECT_URL"]),
+        "refused": look_at_refused(env, stack.settings.data_dir / "looked.json"),
         "landed": landed(env),
     }
 
 
 def healthy(found: About) -> bool:
-    """Say whether every process is ready, every slot is read and every connector runs."""
+    """Say whether all runs and is ready, every slot is read, and nothing is refused in a burst."""
     slots = found["slots"]
     connectors = found["connectors"]
+    refused = found["refused"]
     if found["consumer_lag"] is None:
         return False
-    if not slots or not connectors:
+    if not slots or not connectors or not refused:
+        return False
+    if any(refused[kind]["burst"] for kind in KINDS):
         return False
     processes = found["processes"]
     ready = [process["ready"] for process in processes]
@@ -107,6 +112,7 @@ def lines(found: About) -> list[str]:
         lag_line(found["consumer_lag"]),
         *slot_lines(found["slots"]),
         *connector_lines(found["connectors"]),
+        *refused_lines(found["refused"]),
         *landed_lines(found["landed"]),
     ]
 

@@ -264,7 +264,9 @@ def test_a_setting_that_no_extra_declares_is_named() -> None:
 
 def test_parts_and_slots_and_connectors_make_a_healthy_stack() -> None:
     """Each of them alone, missing or not well, is enough for exit code 1."""
+    calm = {"burst": False}
     well: dict[str, Any] = {
+        "refused": {"dead_letters": calm, "audit_refusals": calm},
         "processes": [{"ready": True}],
         "consumer_lag": {0: 5},
         "slots": [{"active": True}],
@@ -276,4 +278,8 @@ def test_parts_and_slots_and_connectors_make_a_healthy_stack() -> None:
     assert not healthy(well | {"slots": None})
     assert not healthy(well | {"slots": [{"active": False}]})
     assert not healthy(well | {"connectors": None})
+    assert not healthy(well | {"refused": None})
+    for kind in ("dead_letters", "audit_refusals"):
+        burst = well["refused"] | {kind: {"burst": True}}
+        assert not healthy(well | {"refused": burst})
     assert not healthy(well | {"connectors": {"fulfillment-outbox": ["RUNNING", "FAILED"]}})
