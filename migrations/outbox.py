@@ -32,3 +32,32 @@ def create_outbox(aggregate_types: str, writer: str) -> str:
 
 
 DROP_OUTBOX = "drop publication outbox; drop table heartbeat, outbox"
+
+
+# A delete is not published, an insert is: a row that leaves and comes back in one transaction goes
+# out once more, with the same id and the same bytes. Whoever may do that may not delete a row.
+CREATE_RESEND = """
+    create function resend(events uuid[]) returns bigint
+    language sql security definer set search_path = '' as $$
+        with taken as (
+            delete from public.outbox
+            where event_id = any(events)
+            returning *
+        ),
+        put_back as (
+            insert into public.outbox overriding system value
+            select * from taken
+            order by seq
+            returning 1
+        )
+        select count(*) from put_back
+    $$;
+
+    revoke execute on function resend from public;
+    grant execute on function resend to resender;
+    grant select (event_id, seq, aggregate_type, occurred_at) on outbox to resender;
+"""
+DROP_RESEND = """
+    revoke select (event_id, seq, aggregate_type, occurred_at) on outbox from resender;
+    drop function resend;
+"""

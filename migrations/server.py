@@ -16,10 +16,12 @@ ROLES = {
     "audit": "login",
     "reconciler": "login",  # only reads
     "purger": "login",  # deletes what was handled long ago
+    "resender": "login",  # sends events of an outbox again
+    "standby": "login replication",  # copies the whole server, and enters neither database
 }
 MAY_ENTER = {
-    DATABASE: "app, cdc, reconciler, purger",
-    AUDIT_DATABASE: "audit, cdc, reconciler",
+    DATABASE: "app, cdc, reconciler, purger, resender",
+    AUDIT_DATABASE: "audit, cdc, reconciler, resender",
 }
 
 
@@ -63,11 +65,15 @@ def execute(admin: Connection, statement: str) -> None:
 
 
 def make_slot(admin: Connection, slot: str) -> None:
-    """Make the slot before the first outbox row: rows from before a slot are never published."""
+    """Make the slot before the first outbox row: rows from before a slot are never published.
+
+    With `failover`, a standby that synchronizes slots has it too when it is promoted.
+    """
+    create = "select pg_create_logical_replication_slot(%s, 'pgoutput', failover => true)"
     query = "select database from pg_replication_slots where slot_name = %s"
     row = admin.execute(query, [slot]).fetchone()
     if row is None:
-        admin.execute("select pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
+        admin.execute(create, [slot])
         return
     [database] = row
     if database != admin.info.dbname:  # slots are the server's, not the database's

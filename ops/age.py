@@ -1,6 +1,7 @@
-"""Ages as people type them: 14d, 36h, 90 s."""
+"""Ages and times as people type them: 14d, 36h, 90 s, 2026-11-22T10:00:00Z."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 SECONDS = {
     "s": 1,
@@ -24,6 +25,23 @@ def parse_age(text: str) -> float:
     if seconds > LONGEST:
         raise ValueError(f"{text!r} is longer ago than anything here")
     return seconds
+
+
+def parse_moment(text: str) -> datetime:
+    """Return a time with its zone, or that of an age ago; a ValueError says what is wrong."""
+    if AGE.fullmatch(text):
+        age = parse_age(text)
+        return datetime.now(UTC) - timedelta(seconds=age)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise ValueError(
+            f"{text!r} is no time with a zone and no age: "
+            "give one such as 2026-11-22T10:00:00Z or 2h"
+        )
+    return moment
 
 
 def format_age(seconds: float) -> str:

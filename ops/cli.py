@@ -4,11 +4,14 @@
 
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 import typer
 
+from contract.names import AUDIT_DATABASE, DATABASE
 from ops.tools import PipelineGroup
 
 if TYPE_CHECKING:
@@ -197,6 +200,97 @@ def forget(
         forgotten = done["forgotten"]
         batches = done["batches"]
         print(f"{name}: {forgotten} forgotten in {batches} batches")
+
+
+outbox = typer.Typer(no_args_is_help=True, help="Look after the events of the outboxes.")
+app.add_typer(outbox, name="outbox")
+
+
+def to_moment(text: str) -> datetime:
+    """Return a time, however it was typed."""
+    from ops.age import parse_moment
+
+    try:
+        return parse_moment(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def to_numbers(text: str) -> range:
+    """Return the numbers of a range such as 17-42, to which both ends belong."""
+    ends = [int(end) for end in text.split("-") if end.isdecimal()]
+    if len(ends) != 2 or ends[0] > ends[1]:
+        raise typer.BadParameter(f"{text!r} is no range: give two numbers, as in 17-42")
+    first, last = ends
+    return range(first, last + 1)
+
+
+def to_outbox(text: str) -> str:
+    """Return the name of an outbox that there is."""
+    known = (DATABASE, AUDIT_DATABASE)
+    if text not in known:
+        names = " and ".join(known)
+        raise typer.BadParameter(f"there is no outbox {text!r}, only {names}")
+    return text
+
+
+def to_id(text: str) -> UUID:
+    """Return the id of an event."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no event id, which is a UUID") from None
+
+
+Moment = Annotated[
+    datetime | None,
+    typer.Option(
+        parser=to_moment,
+        metavar="TIME",
+        help="Of occurred_at: such as 2026-11-22T10:00:00Z, or 2h for two hours ago.",
+    ),
+]
+
+
+@outbox.command("resend")
+def outbox_resend(  # noqa: PLR0913, PLR0917 - one for each option
+    event_id: Annotated[
+        list[UUID] | None, typer.Option(parser=to_id, metavar="ID", help="Once for each event.")
+    ] = None,
+    since: Moment = None,
+    until: Moment = None,
+    seq: Annotated[
+        range | None,
+        typer.Option(parser=to_numbers, metavar="FROM-TO", help="Needs --outbox."),
+    ] = None,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Of these, only what is not on its topic.")
+    ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option("--outbox", parser=to_outbox, metavar="NAME", help="One of the outboxes."),
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Rows in each transaction.")] = 500,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say it, and send nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Send events again that a slot has skipped, with the same ids and bytes.
+
+    Among what is sent again the sequence of each key is kept, but it comes after newer events of
+    its key. Exit code 1: an event id is in no outbox.
+    """
+    from ops.outbox import OUTBOXES, Choice, resend
+
+    if seq and not only:
+        raise typer.BadParameter("each outbox has a seq of its own: name one with --outbox")
+    if not (event_id or since or until or seq):
+        raise typer.BadParameter("say which: --event-id, --since, --until or --seq")
+    env = make_checked_stack().env()
+    names = [only] if only else list(OUTBOXES)
+    chosen = Choice(event_id, since, until, seq, missing)
+    batch_or_none = None if dry_run else batch
+    code = resend(env, names, chosen, batch_or_none, as_json=as_json)
+    raise typer.Exit(code)
 
 
 def run_job(stack: "Stack", module: str, options: list[str]) -> int:

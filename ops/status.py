@@ -6,6 +6,7 @@ import psycopg
 import requests
 from psycopg.rows import dict_row
 
+from contract.names import AUDIT_DATABASE, DATABASE
 from ops.positions import Ends, Lags, landed, try_lag
 from ops.refused import KINDS, look_at_refused, refused_lines
 from ops.stack.database import login
@@ -15,11 +16,13 @@ SLOTS = """
     select
         slot_name as slot,
         active,
+        wal_status,
         pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint as lag_bytes
     from pg_replication_slots
     order by slot_name
 """
-
+OUTBOX_SLOTS = (f"{DATABASE}_outbox", f"{AUDIT_DATABASE}_outbox")
+GIVEN_UP = ("unreserved", "lost", "missing")  # of the log: events are skipped, or soon will be
 
 About = dict[str, Any]
 States = dict[str, list[str]]  # of a connector and its tasks
@@ -52,7 +55,7 @@ def healthy(found: About) -> bool:
         return False
     processes = found["processes"]
     ready = [process["ready"] for process in processes]
-    active = [slot["active"] for slot in slots]
+    active = [slot["active"] and slot["wal_status"] not in GIVEN_UP for slot in slots]
     running = []
     for states in connectors.values():
         running += [state == "RUNNING" for state in states]
@@ -75,13 +78,22 @@ def process(stack: Stack, name: str) -> About:
 
 
 def slots(stack: Stack) -> list[About] | None:
-    """Return every replication slot, with how many bytes of the log it has still to confirm."""
+    """Return every replication slot, with how many bytes of the log it has still to confirm.
+
+    A slot that should be there and is not has the status `missing`.
+    """
     try:
         with login(stack.settings) as connection:
             cursor = connection.cursor(row_factory=dict_row)
-            return cursor.execute(SLOTS).fetchall()
+            found = cursor.execute(SLOTS).fetchall()
     except (psycopg.Error, OSError):
         return None
+    names = {slot["slot"] for slot in found}
+    for name in OUTBOX_SLOTS:
+        if name not in names:
+            missing = {"slot": name, "active": False, "wal_status": "missing", "lag_bytes": None}
+            found.append(missing)
+    return found
 
 
 def connectors(url: str) -> States | None:
@@ -147,7 +159,10 @@ def slot_lines(slots: list[About] | None) -> list[str]:
         name = slot["slot"]
         behind = slot["lag_bytes"]
         state = "active" if slot["active"] else "NOT active"
-        line = f"slot {name}: {behind} bytes behind, {state}"
+        log = slot["wal_status"]
+        line = f"slot {name}: {behind} bytes behind, {state}, its log is {log}"
+        if log == "missing":
+            line = f"slot {name}: MISSING"
         found.append(line)
     return found or ["slots: unknown"]
 

@@ -1,6 +1,7 @@
 """A topic as it is now, read by a consumer that joins no group and commits nothing."""
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from confluent_kafka import (
     Consumer,
@@ -58,13 +59,15 @@ def spans(consumer: Consumer, topic: str, seconds: float = SECONDS) -> dict[int,
     return found
 
 
-def read(bootstrap: str, topic: str) -> Iterator[Message]:
-    """Yield every record, from the first to the last that is there now."""
+def read(bootstrap: str, topic: str, since: datetime | None = None) -> Iterator[Message]:
+    """Yield every record, or those from a time on, to the last that is there now."""
     with reader(bootstrap) as consumer:
         starts = []
         for number, span in spans(consumer, topic).items():
             if span:
                 starts.append(TopicPartition(topic, number, span.start))
+        if since and starts:
+            starts = starts_since(consumer, starts, since)
         consumer.assign(starts)
         unfinished = {start.partition for start in starts}
         while unfinished:
@@ -81,3 +84,13 @@ def read(bootstrap: str, topic: str) -> Iterator[Message]:
                 unfinished.discard(message.partition() or 0)
             else:
                 raise KafkaException(error)
+
+
+def starts_since(
+    consumer: Consumer, starts: list[TopicPartition], since: datetime
+) -> list[TopicPartition]:
+    """Return where each partition has its first record of this time or later, if it has one."""
+    milliseconds = int(since.timestamp() * 1000)
+    asked = [TopicPartition(each.topic, each.partition, milliseconds) for each in starts]
+    found = consumer.offsets_for_times(asked, SECONDS)
+    return [each for each in found if each.offset >= 0]

@@ -8,7 +8,16 @@ from pathlib import Path
 
 from ops.settings import HOST, Settings
 
-ROLES = ("postgres", "app", "audit", "cdc", "reconciler", "purger")
+ROLES = (
+    "postgres",
+    "app",
+    "audit",
+    "cdc",
+    "reconciler",
+    "purger",
+    "resender",
+    "standby",
+)
 
 
 @contextmanager

@@ -13,8 +13,16 @@ from ops import cli, tools, topic
 from ops.settings import ROOT
 from ops.stack.supervisor import StackError
 
-ALL = ["up", "down", "status", "produce", "land", "reconcile", "demo", "forget"]
-STARTING = ["up", "demo", "produce", "land", "reconcile", "forget --older-than 30d"]
+ALL = ["up", "down", "status", "produce", "land", "reconcile", "demo", "forget", "outbox"]
+STARTING = [
+    "up",
+    "demo",
+    "produce",
+    "land",
+    "reconcile",
+    "forget --older-than 30d",
+    "outbox resend --since 1h",
+]
 
 
 class Typed(NamedTuple):
@@ -164,6 +172,36 @@ def test_without_a_stack_a_job_is_not_started(type_in: TypeIn, run_dir: Path, wo
     typed = type_in(words)
     assert typed.code == 2
     assert "the stack is not up: start it (pipeline up)" in typed.errors
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("", "say which: --event-id, --since, --until or --seq"),
+        ("--seq 17-42", "each outbox has a seq of its own: name one with --outbox"),
+        ("--seq 42-17 --outbox audit", "'42-17' is no range: give two numbers, as in 17-42"),
+        ("--since yesterday", "'yesterday' is no time with a zone and no age"),
+        ("--since 2026-11-22T10:00:00", "is no time with a zone and no age"),
+        ("--event-id 17", "'17' is no event id, which is a UUID"),
+        ("--since 1h --outbox other", "there is no outbox 'other', only fulfillment and audit"),
+    ],
+)
+def test_resend_says_what_is_wrong_with_its_words(
+    type_in: TypeIn, words: str, sentence: str
+) -> None:
+    """Nothing is sent by a mistake in typing: exit code 2, and a sentence."""
+    typed = type_in(f"outbox resend {words}")
+    assert typed.code == 2
+    shown = " ".join(typed.errors.replace("│", " ").split())
+    assert sentence in shown
+
+
+def test_resend_without_a_database_says_so(type_in: TypeIn, run_dir: Path) -> None:
+    """Where no stack runs, the sentence names the outbox, the role and the way out."""
+    typed = type_in("outbox resend --since 1h")
+    assert typed.code == 2
+    assert "the outbox fulfillment cannot be read as resender" in typed.errors
+    assert "is the stack up" in typed.errors
 
 
 def attach(monkeypatch: pytest.MonkeyPatch, *found: EntryPoint) -> None:

@@ -338,7 +338,8 @@ def test_every_role_has_its_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["ops.demo", "ops.produce", "ops.status", "ops.forget", "ops.stack.stack"]
+    "command",
+    ["ops.demo", "ops.produce", "ops.status", "ops.forget", "ops.outbox", "ops.stack.stack"],
 )
 def test_what_the_image_of_the_demo_holds_is_enough(command: str) -> None:
     """Its commands are imported without the folders of the core that the image leaves out."""

@@ -17,11 +17,11 @@ from ops.settings import Settings
 from ops.stack import database
 from ops.stack.broker import override
 from ops.stack.checks import disk_full, java_unfit, port_taken
-from ops.stack.files import is_whole, make_secrets
+from ops.stack.files import ROLES, is_whole, make_secrets
 from ops.stack.part import parts
 from ops.stack.stack import Stack
 from ops.stack.state import Identity, State, read_state, write_state
-from ops.status import healthy
+from ops.status import healthy, slot_lines
 
 
 def test_a_state_that_was_written_is_read_again(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_secrets_are_read_by_their_owner_alone_and_stay_the_same(tmp_path: Path)
     assert {file.name: file.read_text() for file in files} == before
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
     assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
-    assert len(set(before.values())) == len(before) == 7
+    assert len(set(before.values())) == len(before) == len(ROLES) + 1  # and a pgpass of all
 
 
 def test_jars_are_kept_by_the_state_of_their_pom(tmp_path: Path) -> None:
@@ -262,6 +262,16 @@ def test_a_setting_that_no_extra_declares_is_named() -> None:
     assert explain(refused.value) == sentence
 
 
+def test_a_slot_that_is_gone_is_shown() -> None:
+    """A missing slot has a line of its own, and one that lost its log says so."""
+    missing = {"slot": "a", "active": False, "wal_status": "missing", "lag_bytes": None}
+    lost = {"slot": "b", "active": True, "wal_status": "lost", "lag_bytes": 7}
+    assert slot_lines([missing, lost]) == [
+        "slot a: MISSING",
+        "slot b: 7 bytes behind, active, its log is lost",
+    ]
+
+
 def test_parts_and_slots_and_connectors_make_a_healthy_stack() -> None:
     """Each of them alone, missing or not well, is enough for exit code 1."""
     calm = {"burst": False}
@@ -269,14 +279,15 @@ def test_parts_and_slots_and_connectors_make_a_healthy_stack() -> None:
         "refused": {"dead_letters": calm, "audit_refusals": calm},
         "processes": [{"ready": True}],
         "consumer_lag": {0: 5},
-        "slots": [{"active": True}],
+        "slots": [{"active": True, "wal_status": "reserved"}],
         "connectors": {"fulfillment-outbox": ["RUNNING", "RUNNING"]},
     }
     assert healthy(well)
     assert not healthy(well | {"processes": [{"ready": False}]})
     assert not healthy(well | {"consumer_lag": None})
     assert not healthy(well | {"slots": None})
-    assert not healthy(well | {"slots": [{"active": False}]})
+    assert not healthy(well | {"slots": [{"active": False, "wal_status": "reserved"}]})
+    assert not healthy(well | {"slots": [{"active": True, "wal_status": "lost"}]})
     assert not healthy(well | {"connectors": None})
     assert not healthy(well | {"refused": None})
     for kind in ("dead_letters", "audit_refusals"):

@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0004"
-down_revision = "0003"
+down_revision = "0007"
 
 UPGRADE = """
     alter table booking
