@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 import tomllib
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -83,6 +84,20 @@ def test_sarif_names_rules_places_and_what_is_suppressed(folder: Path) -> None:
         "startLine": 2
     }
     assert {each["id"] for each in run["tool"]["driver"]["rules"]} >= {"producer-not-idempotent"}
+
+
+def test_metrics_count_the_findings_of_each_rule(folder: Path) -> None:
+    """One line for each rule and place, a quoted one included, and the time of the look."""
+    (folder / 'a "b".properties').write_text(OFF)
+    before = int(time.time())
+    code, printed = check("--prometheus")
+    *found, looked = [line for line in printed.splitlines() if not line.startswith("#")]
+    assert code == 1
+    labels = 'rule="producer-not-idempotent",place="a \\"b\\".properties",severity="error"'
+    assert found == [f"pipeline_check_findings{{{labels}}} 1"]
+    name, seconds = looked.split()
+    assert name == "pipeline_check_looked_seconds"
+    assert int(seconds) >= before
 
 
 @pytest.mark.parametrize(
@@ -218,7 +233,14 @@ def test_the_help_explains_itself() -> None:
     words = " ".join(printed.split())
     assert code == 0
     assert "0 fine, 1 found something, 2 could not look" in words
-    for option in ("--json", "--sarif", "--fail-on", "--client-version", "--ignore-file"):
+    for option in (
+        "--json",
+        "--sarif",
+        "--prometheus",
+        "--fail-on",
+        "--client-version",
+        "--ignore-file",
+    ):
         assert option in words
 
 

@@ -3,22 +3,32 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
 import psycopg
 import pytest
+import requests
 
 from pipeline_check.connector.migrations import Grant
 from pipeline_check.connector.outbox import POSTGRES
 from pipeline_check.connector.surroundings import Surroundings
 from pipeline_check.live import connect, postgres
 from pipeline_check.live.connect import Cluster, check_running, check_workers
-from pipeline_check.live.kafka import Broker, Topic, check_brokers, check_topic
+from pipeline_check.live.kafka import (
+    Broker,
+    Topic,
+    check_brokers,
+    check_topic,
+    check_worker_topics,
+)
 from pipeline_check.live.look import EXTRA, look
+from pipeline_check.live.positions import Position, find_position, parse_lsn
 from pipeline_check.live.postgres import Database
 from pipeline_check.live.privileges import check_grants
 from pipeline_check.live.server import check_logins, check_settings, check_slot
+from pipeline_check.reading.block import Block, Setting
 from pipeline_check.rules.finding import Finding
 
 GOOD = {
@@ -31,6 +41,7 @@ SLOT = {
     "slot_name": "s",
     "database": "d",
     "plugin": "pgoutput",
+    "slot_type": "logical",
     "active": True,
     "wal_status": "reserved",
     "kept": 0,
@@ -117,6 +128,92 @@ def test_a_setting_of_the_server_is_found(
 def test_the_state_of_a_slot_is_found(slot: dict[str, Any], rule: list[str]) -> None:
     """Missing, another's, unread, lost or close to it: each has a name of its own."""
     assert ids(list(check_slot(database({}, [slot]), "s", "outbox"))) == rule
+
+
+STANDBY = {"slot_name": "standby", "slot_type": "physical"}
+
+
+@pytest.mark.parametrize(
+    ("slots", "settings", "rule"),
+    [
+        ([{"failover": False}], {}, []),
+        ([{}, STANDBY], {}, []),  # before PostgreSQL 17
+        ([{"failover": False}, STANDBY], {}, ["slot-without-failover"]),
+        ([{"failover": True}, STANDBY], {}, ["standby-not-awaited"]),
+        ([{"failover": True}, STANDBY], {"synchronized_standby_slots": "standby"}, []),
+    ],
+)
+def test_a_standby_has_what_was_published(
+    slots: list[dict[str, Any]], settings: dict[str, str], rule: list[str]
+) -> None:
+    """Where there is a standby, it has the slot, and whatever was published."""
+    assert ids(list(check_slot(database(settings, slots), "s", "outbox"))) == rule
+
+
+WHEN = datetime(2026, 11, 22, 10, 30, tzinfo=UTC)
+AT_300 = Position(0x300, WHEN)
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "active", "end", "rule"),
+    [
+        ("0/300", True, "0/400", []),
+        ("0/200", False, "0/400", []),  # what was published after that comes once more
+        ("0/300", False, "0/300", []),
+        ("0/310", True, "0/400", []),  # Connect stores what it published a moment later
+        ("0/310", False, "0/400", ["slot-ahead"]),
+        ("0/200", True, "0/280", ["connector-beyond-log"]),
+        ("0/200", False, "0/280", ["connector-beyond-log"]),
+    ],
+)
+def test_a_slot_that_left_its_connector_is_found(
+    confirmed: str, active: bool, end: str, rule: list[str]
+) -> None:
+    """Slot, stored offset and log are compared: whoever is ahead has skipped something."""
+    slot = {"confirmed_flush_lsn": confirmed, "active": active}
+    found = list(check_slot(database({}, [slot], [(end,)]), "s", "outbox", AT_300))
+    assert [one for one in ids(found) if one != "slot-inactive"] == rule
+
+
+def test_without_a_stored_offset_a_slot_is_not_compared() -> None:
+    """Connect before 3.5 does not tell its offsets, and a new connector has none."""
+    slot = {"confirmed_flush_lsn": "0/310", "active": True}
+    assert ids(list(check_slot(database({}, [slot], [("0/300",)]), "s", "outbox"))) == []
+
+
+@pytest.mark.parametrize(
+    ("offset", "position"),
+    [
+        ({"lsn_proc": 768, "lsn": 512, "ts_usec": 1_795_343_400_000_000}, AT_300),
+        ({"lsn": 768}, Position(0x300)),
+        ({"transaction_id": None}, None),
+        (None, None),
+    ],
+)
+def test_the_position_of_a_connector_is_read(
+    offset: dict[str, Any] | None, position: Position | None
+) -> None:
+    """The end of what was processed, or else the last change; and when that was committed."""
+    assert (
+        find_position({"offsets": [{"partition": {"server": "s"}, "offset": offset}]}) == position
+    )
+
+
+def test_without_any_offset_there_is_no_position() -> None:
+    """A connector that has just been made has published nothing."""
+    assert find_position({"offsets": []}) is None
+
+
+def test_what_is_lost_comes_with_the_command_that_sends_it_again() -> None:
+    """A lost slot names the time from which on events may be missing, with room for long ones."""
+    lost = {"wal_status": "lost", "active": False}
+    [found] = check_slot(database({}, [lost]), "s", "outbox", AT_300)
+    assert "pipeline outbox resend --missing --since 2026-11-22T10:20:00Z" in found.message
+
+
+def test_a_position_is_read_as_postgres_writes_it() -> None:
+    """Two hexadecimal numbers are one of 64 bits."""
+    assert parse_lsn("16/B374D848") == (0x16 << 32) + 0xB374D848
 
 
 @pytest.mark.parametrize(
@@ -223,6 +320,34 @@ def test_a_broker_that_makes_topics_is_found() -> None:
         "broker-creates-topics"
     ]
     assert ids(list(check_brokers(Broker(3, {"auto.create.topics.enable": "false"})))) == []
+
+
+@pytest.mark.parametrize(
+    ("topics", "rule"),
+    [
+        ([Topic("offsets", 3, {"cleanup.policy": "compact"})], []),
+        ([Topic("offsets", 3, {"cleanup.policy": "delete"})], ["worker-topic-expires"]),
+        ([], ["worker-topic-missing"]),
+    ],
+)
+def test_the_topics_of_a_worker_are_judged(topics: list[Topic], rule: list[str]) -> None:
+    """What a worker knows of its connectors is on topics of Kafka, which must keep it."""
+    broker = Broker(3, {}, {topic.name: topic for topic in topics})
+    settings = {"offset.storage.topic": Setting("offsets", 1)}
+    worker = Block("worker.properties", 1, "worker", "connect", settings=settings)
+    assert ids(list(check_worker_topics(broker, [worker]))) == rule
+
+
+def test_a_connect_that_does_not_tell_an_offset_in_time_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without its offsets topic Connect does not answer, and everything else is still checked."""
+
+    def get(_url: str, *, timeout: float) -> None:
+        raise requests.Timeout(timeout)
+
+    monkeypatch.setattr(requests, "get", get)
+    assert connect.read_position("http://connect", "o") is None
 
 
 class Catalog(Lines):

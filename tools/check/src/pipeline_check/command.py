@@ -14,7 +14,7 @@ from pipeline_check.clients.client import UnknownVersionError
 from pipeline_check.ignores import FILE
 from pipeline_check.walk import NothingThereError, files
 
-Form = StrEnum("Form", ["table", "json", "sarif"])
+Form = StrEnum("Form", ["table", "json", "sarif", "prometheus"])
 Level = StrEnum("Level", ["error", "warning", "note", "never"])
 Paths = Annotated[
     list[Path] | None,
@@ -22,6 +22,9 @@ Paths = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Sarif = Annotated[bool, typer.Option("--sarif", help="Print SARIF, for code scanning.")]
+Metrics = Annotated[
+    bool, typer.Option("--prometheus", help="Print metrics, for a file that Prometheus collects.")
+]
 FailOn = Annotated[Level, typer.Option(help="The lowest severity that makes the exit code 1.")]
 Versions = Annotated[
     list[str] | None,
@@ -60,6 +63,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     paths: Paths = None,
     as_json: Json = False,
     sarif: Sarif = False,
+    prometheus: Metrics = False,
     fail_on: FailOn = Level.warning,
     client_version: Versions = None,
     ignore_file: IgnoreFile = Path(FILE),
@@ -81,6 +85,8 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     form = Form.table
     if sarif:
         form = Form.sarif
+    if prometheus:
+        form = Form.prometheus
     if as_json:
         form = Form.json
     try:

@@ -1,6 +1,8 @@
-"""What programs read of an audit: JSON and SARIF; and whether the audit fails."""
+"""What programs read of an audit: JSON, SARIF, metrics; and whether the audit fails."""
 
 import json
+import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +19,8 @@ def print_as(form: str, audit: Audit) -> None:
         print(json.dumps(as_json(audit), indent=2))
     elif form == "sarif":
         print(json.dumps(as_sarif(audit), indent=2))
+    elif form == "prometheus":
+        print(as_prometheus(audit))
     else:
         from rich.console import Console  # noqa: PLC0415 - programs do not need it
 
@@ -98,6 +102,28 @@ def sarif_result(found: Finding) -> dict[str, Any]:
         "message": {"text": f"{found.message}\nfix: {found.fix}"},
         "locations": [{"physicalLocation": place}],
     }
+
+
+def as_prometheus(audit: Audit) -> str:
+    """Return an audit for Prometheus: how many findings of each rule, where, and when it looked."""
+    counted = Counter((found.id, found.file, LEVELS[found.severity]) for found in audit.every())
+    lines = [
+        "# HELP pipeline_check_findings What pipeline check found; the rule says what.",
+        "# TYPE pipeline_check_findings gauge",
+    ]
+    for (rule, place, severity), count in sorted(counted.items()):
+        labels = {"rule": rule, "place": place, "severity": severity}
+        # Escaped as JSON does it, which is how Prometheus does it too.
+        shown = ",".join(
+            f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in labels.items()
+        )
+        lines.append(f"pipeline_check_findings{{{shown}}} {count}")
+    lines += [
+        "# HELP pipeline_check_looked_seconds When it looked; long ago means that nobody looks.",
+        "# TYPE pipeline_check_looked_seconds gauge",
+        f"pipeline_check_looked_seconds {time.time():.0f}",
+    ]
+    return "\n".join(lines)
 
 
 def failing(findings: Sequence[Finding], least: str) -> bool:

@@ -94,7 +94,7 @@ def fixed(
 
 def run(finding: Finding) -> None:
     """Paste the fix where it belongs: a command into a shell, SQL into the finding's database."""
-    if finding.fix.startswith(("curl ", "python ", "kafka-")):
+    if finding.fix.startswith(("curl ", "python ", "kafka-", "pipeline ")):
         # Whatever its exit code: what it could not fix is still found the next time.
         subprocess.run(  # noqa: S602 - a user pastes it into a shell, too
             finding.fix,

@@ -8,17 +8,25 @@ from typing import Any
 import requests
 
 from pipeline_check.connector.outbox import POSTGRES, Outbox
+from pipeline_check.live.positions import (
+    CURL,
+    Position,
+    find_position,
+    forget_offset,
+    how_to_resend,
+)
 from pipeline_check.live.unseen import not_looked_at
 from pipeline_check.reading.block import Block, Setting
 from pipeline_check.rules.catalog import make_finding
 from pipeline_check.rules.finding import Finding, Severity
 
 TIMEOUT = 10  # seconds
+OFFSETS_TIMEOUT = 3
+CLASS = "connector.class"
 CONVERTERS = ("key.converter", "value.converter", "header.converter")
 # The first Debezium that loses no rows when it restarts between interleaved transactions.
 SAFE_DEBEZIUM = (3, 7)
 ERROR = Severity.ERROR
-CURL = "curl -fsS"
 OFFSET_GONE = "no longer available on the server"  # Debezium, of a slot that was made again
 LONGEST_CAUSE = 300  # characters
 
@@ -30,6 +38,7 @@ class Cluster:
     plugins: Mapping[str, str] = field(default_factory=dict)  # class -> version
     connectors: Mapping[str, Block] = field(default_factory=dict)
     states: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    positions: Mapping[str, Position] = field(default_factory=dict)  # of those that have one
     worker: Block | None = None
     lets_override: bool = False
 
@@ -44,8 +53,26 @@ def read_cluster(url: str) -> Cluster:
     states = {name: each["status"] for name, each in found.items()}
     if POSTGRES not in plugins:
         return Cluster(plugins, blocks, states)
+    positions = {}
+    of_postgres = [name for name, block in blocks.items() if block.known(CLASS) == POSTGRES]
+    for name in of_postgres:
+        position = read_position(url, name)
+        if position:
+            positions[name] = position
     worker, lets_override = validate(url)
-    return Cluster(plugins, blocks, states, worker, lets_override)
+    return Cluster(plugins, blocks, states, positions, worker, lets_override)
+
+
+def read_position(url: str, name: str) -> Position | None:
+    """Return how far a connector has come, if Connect says it.
+
+    Before version 3.5 it does not, and without its offsets topic it does not answer in time.
+    """
+    try:
+        answer = requests.get(f"{url}/connectors/{name}/offsets", timeout=OFFSETS_TIMEOUT)
+    except requests.Timeout:
+        return None
+    return find_position(answer.json()) if answer.ok else None
 
 
 def validate(url: str) -> tuple[Block, bool]:
@@ -54,7 +81,7 @@ def validate(url: str) -> tuple[Block, bool]:
     Only the validation of a connector tells these two things: the converters are its defaults.
     """
     config = {
-        "connector.class": POSTGRES,
+        CLASS: POSTGRES,
         "name": "check",
         "producer.override.acks": "all",
     }
@@ -146,16 +173,12 @@ def check_running(cluster: Cluster, name: str) -> Iterator[Finding]:
         return
     cause = last_cause(failed)
     if OFFSET_GONE in cause:
+        then = how_to_resend(cluster.positions.get(name))
         message = (
-            f"{name} is at an offset that its slot no longer has: events were lost; "
-            "reconcile afterwards"
+            f"{name} is at an offset that its slot no longer has: events were lost. Let it go on "
+            f"at its slot, then {then}, and reconcile"
         )
-        steps = [
-            f'{CURL} -X PUT "{url}/stop"',
-            f'{CURL} --retry 9 --retry-all-errors -X DELETE "{url}/offsets"',
-            f'{CURL} -X PUT "{url}/resume"',
-        ]
-        fix = " && ".join(steps)
+        fix = forget_offset(name)
         yield Finding("connector-offset-gone", ERROR, place, 0, message, fix)
     else:
         states = ", ".join(part["state"] for part in failed) or "without a task"

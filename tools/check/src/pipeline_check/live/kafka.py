@@ -8,12 +8,14 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # t
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.sizes import ALTER_TOPIC, is_routed_to
 from pipeline_check.live.unseen import not_looked_at
+from pipeline_check.reading.block import Block
 from pipeline_check.rules.catalog import make_finding
 from pipeline_check.rules.finding import Finding, Severity
 
 TIMEOUT = 5  # seconds
 DAY = 86_400_000  # ms: a reader that is repaired the next morning must find everything
 CREATE_TOPIC = "kafka-topics.sh --bootstrap-server $KAFKA_BOOTSTRAP_SERVERS --create"
+STORAGE = ("offset.storage.topic", "config.storage.topic", "status.storage.topic")
 ERROR = Severity.ERROR
 
 
@@ -134,6 +136,33 @@ def check_heartbeat_topic(broker: Broker, outbox: Outbox) -> Iterator[Finding]:
         )
         fix = f"{CREATE_TOPIC} --topic {name}"
         yield Finding("heartbeat-topic-missing", ERROR, f"broker/{name}", 0, message, fix)
+
+
+def check_worker_topics(broker: Broker, workers: Iterable[Block]) -> Iterator[Finding]:
+    """Check that each worker has the topics of its own state, and that nothing in them expires."""
+    for worker in workers:
+        for setting in STORAGE:
+            name = worker.known(setting)
+            if name:
+                yield from check_storage(broker, setting, name)
+
+
+def check_storage(broker: Broker, setting: str, name: str) -> Iterator[Finding]:
+    """Check one topic of a worker's state."""
+    place = f"broker/{name}"
+    topic = broker.topics.get(name)
+    if topic is None:
+        message = (
+            f"{name} ({setting}) does not exist: the worker goes on with what it remembers, and "
+            "stores nothing. Make it, then restart the worker; a connector without an offset goes "
+            "on at its slot"
+        )
+        fix = f"{CREATE_TOPIC} --topic {name} --config cleanup.policy=compact"
+        yield Finding("worker-topic-missing", ERROR, place, 0, message, fix)
+    elif "compact" not in topic.settings.get("cleanup.policy", ""):
+        message = f"{name} ({setting}) is not compacted: what a worker knows expires with the log"
+        fix = alter_topic(topic, "cleanup.policy=compact")
+        yield Finding("worker-topic-expires", ERROR, place, 0, message, fix)
 
 
 def gets_events(topic: Topic, outboxes: Iterable[Outbox]) -> bool:

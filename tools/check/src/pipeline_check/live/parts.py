@@ -15,7 +15,8 @@ from pipeline_check.connector.migrations import Grant, find_grants
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.surroundings import Surroundings
 from pipeline_check.live.connect import check_connect, name_of, read_cluster
-from pipeline_check.live.kafka import check_kafka, read_broker
+from pipeline_check.live.kafka import check_kafka, check_worker_topics, read_broker
+from pipeline_check.live.positions import Position
 from pipeline_check.live.postgres import Database, open_database
 from pipeline_check.live.privileges import (
     check_grants,
@@ -42,6 +43,7 @@ class Seen:
     outboxes: list[Outbox] = field(default_factory=list)
     topics: dict[str, int] = field(default_factory=dict)
     worker: Block | None = None
+    positions: Mapping[str, Position] = field(default_factory=dict)
     connect_answered: bool = False
 
 
@@ -51,7 +53,7 @@ def look_at_parts(
     """Return every finding; a part that does not answer is one, and the others are still asked."""
     seen = Seen(environment)
     look_at_connect(seen, blocks)
-    look_at_kafka(seen)
+    look_at_kafka(seen, [block for block in blocks if block.kind == "worker"])
     look_at_databases(seen, find_grants(sql))
     # A connector only comes back when what it needs is there, so that is reported first.
     return sorted(dict.fromkeys(seen.found), key=lambda one: one.id.startswith("connector-"))
@@ -66,17 +68,19 @@ def look_at_connect(seen: Seen, blocks: Sequence[Block]) -> None:
     seen.outboxes = outboxes_of(wanted.values())
     if cluster:
         seen.worker = cluster.worker
+        seen.positions = cluster.positions
         seen.connect_answered = True
         seen.found += check_connect(cluster, seen.outboxes)
 
 
-def look_at_kafka(seen: Seen) -> None:
+def look_at_kafka(seen: Seen, workers: Iterable[Block]) -> None:
     """Ask Kafka."""
     broker = ask(seen, "KAFKA_BOOTSTRAP_SERVERS", read_broker)
     if broker:
         for name, topic in broker.topics.items():
             seen.topics[name] = topic.number("max.message.bytes", 0)
         seen.found += check_kafka(broker, seen.outboxes)
+        seen.found += check_worker_topics(broker, workers)
 
 
 def look_at_databases(seen: Seen, intended: Sequence[Grant]) -> None:
@@ -131,7 +135,7 @@ def look_at_database(seen: Seen, setting: str, intended: Sequence[Grant], _addre
         seen.found += check_grants(database, wanted)
         for outbox in mine:
             seen.found += judge(outbox)
-            seen.found += check_needs(database, outbox)
+            seen.found += check_needs(database, outbox, seen.positions)
         if not intended:
             what = "what the migrations grant: none were given"
             seen.found.append(not_looked_at(database.place, what, "name their folder"))
@@ -143,9 +147,12 @@ def slot_name(outbox: Outbox) -> str:
     return outbox.value("slot.name", "debezium") or ""
 
 
-def check_needs(database: Database, outbox: Outbox) -> Iterator[Finding]:
+def check_needs(
+    database: Database, outbox: Outbox, positions: Mapping[str, Position]
+) -> Iterator[Finding]:
     """Check everything that one connector needs of its database."""
-    yield from check_slot(database, slot_name(outbox), name_of(outbox.block))
+    connector = name_of(outbox.block)
+    yield from check_slot(database, slot_name(outbox), connector, positions.get(connector))
     yield from check_role(database, outbox)
     yield from check_rewriting(database, outbox)
     yield from check_logins(database, outbox.value("database.user") or "")

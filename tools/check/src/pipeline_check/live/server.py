@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from pipeline_check.live.positions import Position, check_position, how_to_resend
 from pipeline_check.live.postgres import Database
 from pipeline_check.live.unseen import not_looked_at
 from pipeline_check.rules.finding import Finding, Severity
@@ -100,14 +101,17 @@ def setting_finding(name: str, severity: Severity, message: str, fix: str) -> Fi
     return Finding(rule, severity, "postgres", 0, message, fix)
 
 
-def check_slot(database: Database, name: str, connector: str) -> Iterator[Finding]:
+def check_slot(
+    database: Database, name: str, connector: str, position: Position | None = None
+) -> Iterator[Finding]:
     """Check that a connector's slot exists, is its own, is read, and has kept all its log."""
     slots = [slot for slot in database.slots if slot["slot_name"] == name]
     make = f"select pg_create_logical_replication_slot('{name}', 'pgoutput');"
     place = database.place
     who = f"slot {name} of {connector}"
+    then = f"Make it again, then {how_to_resend(position)}, and reconcile"
     if not slots:
-        message = f"{who} does not exist: rows written until it does are never published; reconcile"
+        message = f"{who} does not exist: rows written until it does are never published. {then}"
         yield Finding("slot-missing", ERROR, place, 0, message, make)
         return
     slot = slots[0]
@@ -120,10 +124,7 @@ def check_slot(database: Database, name: str, connector: str) -> Iterator[Findin
         fix = make.replace(name, f"{name}_2")
         yield Finding("slot-of-another", ERROR, place, 0, message, fix)
     elif invalid:
-        message = (
-            f"{who} is invalid ({invalid}): events were lost to Connect. Make it again, then "
-            "reconcile and publish what is missing"
-        )
+        message = f"{who} is invalid ({invalid}): events were lost to Connect. {then}"
         fix = f"select pg_drop_replication_slot('{name}'); {make}"
         yield Finding("slot-lost", ERROR, place, 0, message, fix)
     else:
@@ -132,6 +133,9 @@ def check_slot(database: Database, name: str, connector: str) -> Iterator[Findin
             fix = f"curl -fsS $CONNECT_URL/connectors/{connector}/status"
             yield Finding("slot-inactive", ERROR, place, 0, message, fix)
         yield from check_lag(database, slot, who)
+        yield from check_failover(database, slot, who)
+        if position:
+            yield from check_position(database, slot, connector, position)
 
 
 def check_lag(database: Database, slot: dict[str, Any], who: str) -> Iterator[Finding]:
@@ -144,6 +148,30 @@ def check_lag(database: Database, slot: dict[str, Any], who: str) -> Iterator[Fi
         )
         fix = f"alter system set max_slot_wal_keep_size = '{limit // 512**2}MB';"
         yield Finding("slot-lagging", WARNING, database.place, 0, message, fix)
+
+
+def check_failover(database: Database, slot: dict[str, Any], who: str) -> Iterator[Finding]:
+    """Check that a standby that is promoted has the slot, and has all that was published."""
+    standbys = [each["slot_name"] for each in database.slots if each["slot_type"] == "physical"]
+    if not standbys or "failover" not in slot:
+        return
+    name = slot["slot_name"]
+    if not slot["failover"]:
+        message = (
+            f"{who} has no failover: a standby that is promoted does not have it, and the events "
+            "that were not read are skipped"
+        )
+        command = f"ALTER_REPLICATION_SLOT {name} (FAILOVER true)"
+        fix = f'psql "dbname={database.name} replication=database" -c "{command}" # while unread'
+        yield Finding("slot-without-failover", WARNING, database.place, 0, message, fix)
+    elif not database.settings.get("synchronized_standby_slots"):
+        message = (
+            f"{who} waits for no standby: events may be published that the standby does not have "
+            "when it is promoted"
+        )
+        names = ", ".join(standbys)
+        fix = f"alter system set synchronized_standby_slots = '{names}'; select pg_reload_conf();"
+        yield Finding("standby-not-awaited", WARNING, "postgres", 0, message, fix)
 
 
 def check_orphans(database: Database, wanted: Iterable[str]) -> Iterator[Finding]:
