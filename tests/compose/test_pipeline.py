@@ -91,6 +91,16 @@ def test_after_the_kills_nothing_is_lost_or_doubled(project: Project) -> None:
     assert acknowledged > ORDERS
 
 
+def test_no_event_of_the_outbox_is_missing_on_its_topic(project: Project) -> None:
+    """`outbox resend` reads both outboxes and their topics, and has nothing to send again."""
+    words = ("outbox", "resend", "--missing", "--since", "1h", "--json")
+    done = project.run("run", "--rm", "-T", "demo", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert [each["sent"] for each in found] == [0, 0]
+    assert all(each["found"] >= ORDERS for each in found)
+
+
 def test_three_services_share_the_partitions(project: Project) -> None:
     """`up --scale service=3`: three healthy containers, a partition and a port each."""
     project.good("up", "--wait", "--scale", "service=3")
@@ -115,7 +125,7 @@ def test_no_secret_is_shown(project: Project) -> None:
         "run", "--rm", "-T", "--no-deps", "migrations", "sh", "-c", "cat /run/secrets/*_password"
     )
     secrets = [shown[at : at + 32] for at in range(0, len(shown), 32)]
-    assert len(set(secrets)) == 6
+    assert len(set(secrets)) == 8
     shown_elsewhere = project.good("config")
     shown_elsewhere += json.dumps(project.containers())
     shown_elsewhere += project.good("logs", "--no-color")
