@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0008_refused"
-down_revision = "0003"
+down_revision = "0007"
 
 UPGRADE = """
     -- Those that are there stay without a time: they are not fresh.
