@@ -21,6 +21,7 @@ Part = TypeVar("Part")
 Known = TypeVar("Known")
 
 COUNTED = (*OUTCOMES, "duplicate", "dropped", "audited", "audit_refused")
+CONFLICT = "message_id: already seen with another value"
 
 
 def nothing_to_settle(_batch: Sequence[Item]) -> None:
@@ -85,10 +86,13 @@ def split_conflicts(
             parts[0].append(item)
             continue
         seen = values[item.message_id]
-        if item.value_sha256 not in seen:
-            parts[len(seen)].append(item)
-            seen.append(item.value_sha256)
-    folded = len(records) - sum(map(len, parts.values()))
+        if item.value_sha256 in seen:
+            continue
+        part = parts[len(seen)]
+        part.append(item)
+        seen.append(item.value_sha256)
+    kept = [len(part) for part in parts.values()]
+    folded = len(records) - sum(kept)
     metrics.BATCH_RECORDS.observe(len(records))
     metrics.MESSAGES.labels("duplicate").inc(folded)
     return list(parts.values())
@@ -136,11 +140,12 @@ def compare(
     for item in part:
         if isinstance(item, DeadLetter) or item.message_id not in known:
             continue
-        if item.value_sha256 == known[item.message_id].value_sha256:
+        found = known[item.message_id]
+        if item.value_sha256 == found.value_sha256:
             handled.append(item)
         else:
-            reason = "message_id: already seen with another value"
-            conflicts.append(DeadLetter(item.record, "conflict", reason))
+            conflict = DeadLetter(item.record, "conflict", CONFLICT)
+            conflicts.append(conflict)
     return handled, conflicts
 
 
@@ -149,8 +154,10 @@ def list_unaudited(handled: Sequence[Message], known: dict[str, Handled]) -> lis
     entries = []
     for message in handled:
         found = known[message.message_id]
-        if not found.audited and found.outcome is not None:
-            entries.append(Entry(message, found.outcome))
+        if found.audited or found.outcome is None:
+            continue
+        entry = Entry(message, found.outcome)
+        entries.append(entry)
     return entries
 
 
@@ -168,15 +175,12 @@ def report(
             continue
         if buried and message.record in buried:
             continue
-        outcome = name_outcome(known.get(message.message_id))
+        handled = known.get(message.message_id)
+        outcome = name_outcome(handled)
         counts[outcome] += 1
-        if outcome not in (ACCEPTED, "duplicate"):
-            order_id = message.order["order_id"]
-            place = message.record.place
-            log.info(outcome, message_id=message.message_id, order_id=order_id, **place)
+        log_outcome(message, outcome)
     for letter in letters:
-        metrics.DEAD_LETTERS.labels(letter.kind).inc()
-        log.warning("dead_letter", kind=letter.kind, reason=letter.reason, **letter.record.place)
+        report_letter(letter)
     for message_id, error in answers.items():
         if error:
             counts["audit_refused"] += 1
@@ -185,6 +189,22 @@ def report(
             counts["audited"] += 1
     for outcome, count in counts.items():
         metrics.MESSAGES.labels(outcome).inc(count)
+
+
+def log_outcome(message: Message, outcome: str) -> None:
+    """Log what became of a message, unless that is what becomes of nearly all."""
+    if outcome in (ACCEPTED, "duplicate"):
+        return
+    order_id = message.order["order_id"]
+    place = message.record.place
+    log.info(outcome, message_id=message.message_id, order_id=order_id, **place)
+
+
+def report_letter(letter: DeadLetter) -> None:
+    """Count and log a dead letter."""
+    place = letter.record.place
+    metrics.DEAD_LETTERS.labels(letter.kind).inc()
+    log.warning("dead_letter", kind=letter.kind, reason=letter.reason, **place)
 
 
 def name_outcome(known: Handled | None) -> str:

@@ -105,7 +105,8 @@ def read_message_id(record: Record) -> str:
     if len(ids) > 1:
         raise InvalidOrderError(f"headers.message_id: given {len(ids)} times")
     message_id = ids[0].decode(errors="surrogateescape")  # then bytes not UTF-8 are not printable
-    if not (1 <= len(message_id) <= 64 and message_id.isprintable()):
+    has_a_good_length = 1 <= len(message_id) <= 64
+    if not (has_a_good_length and message_id.isprintable()):
         raise InvalidOrderError(
             "headers.message_id: should be 1 to 64 printable characters, in UTF-8"
         )
@@ -115,22 +116,25 @@ def read_message_id(record: Record) -> str:
 def read_trace(record: Record) -> str | None:
     """Return the caller's trace; a broken one, or two of them, harm no order."""
     traces = record.header_values("traceparent")
-    return traces[0].decode("ascii", "replace") if len(traces) == 1 else None
+    if len(traces) != 1:
+        return None
+    return traces[0].decode("ascii", "replace")
 
 
 def read_sequence(record: Record) -> int | None:
     """Return the producer's number of the message, if it is given once and is a number."""
     numbers = record.header_values("sequence")
-    is_number = len(numbers) == 1 and SEQUENCE.fullmatch(numbers[0])
-    return int(numbers[0]) if is_number else None
+    if len(numbers) != 1 or not SEQUENCE.fullmatch(numbers[0]):
+        return None
+    return int(numbers[0])
 
 
 def payload(letter: DeadLetter) -> dict[str, Any]:
     """Return the body of a dead letter's event: a pure function of the record."""
     record = letter.record
     value = record.value
-    key_kept = None if record.key is None else record.key[:REST_KEPT]
-    value_kept = None if value is None else value[:VALUE_KEPT]
+    key_kept = record.key[:REST_KEPT] if record.key else record.key
+    value_kept = value[:VALUE_KEPT] if value else value
     room_for_headers = REST_KEPT - len(key_kept or b"")
     return {
         **record.place,
@@ -158,9 +162,12 @@ def kept_headers(headers: Headers, room: int) -> list[dict[str, str | None]]:
 
 def clean(text: str) -> str:
     """Return a text that PostgreSQL's json can hold: no NUL, no lone surrogate."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    without_nul = text.replace("\0", "\ufffd")
+    return without_nul.encode("utf-8", "replace").decode()
 
 
 def base64(value: bytes | None) -> str | None:
     """Return bytes as text, and None as None."""
-    return None if value is None else b64encode(value).decode()
+    if value is None:
+        return None
+    return b64encode(value).decode()

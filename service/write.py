@@ -20,6 +20,7 @@ from service.record import DeadLetter, Item, Message, payload
 from service.rule import COLUMNS, facts
 
 HERE = Path(__file__).parent
+EVENT_TYPE = re.compile(r"[a-z]+(-[a-z]+)+")  # how a literal of the rule shows that it is one
 
 # By message id: None, or why the audit receiver refused the entry for good.
 Answers = dict[str, str | None]
@@ -56,8 +57,12 @@ MARK = text("""
 
 def read_sql(name: str) -> str:
     """Return the SQL of a file beside this one, without its comments."""
-    lines = (HERE / name).read_text().splitlines()
-    return "\n".join(line for line in lines if not line.lstrip().startswith("--")).strip()
+    code = []
+    for line in (HERE / name).read_text().splitlines():
+        is_comment = line.lstrip().startswith("--")
+        if not is_comment:
+            code.append(line)
+    return "\n".join(code).strip()
 
 
 class Rule(NamedTuple):
@@ -97,7 +102,10 @@ def write(
     with classify_errors(), engine.connect() as connection:
         returned = connection.execute(statement(fresh, rule), parameters)
         event_types = {row.message_id: row.event_type for row in returned}
-        repeats = [messages[key] for key, event_type in event_types.items() if event_type is None]
+        repeats = []
+        for message_id, event_type in event_types.items():
+            if event_type is None:
+                repeats.append(messages[message_id])
         if repeats:
             repeated_rows = rows(repeats, subscriber, rule)
             known = find_known(connection, subscriber, repeated_rows, outcomes)
@@ -116,13 +124,12 @@ def find_known(
     connection: Connection, subscriber: str, items: str, outcomes: dict[str, str]
 ) -> dict[str, Handled]:
     """Return what is known of messages that were handled before."""
-    found = connection.execute(FIND_KNOWN, {"subscriber": subscriber, "items": items})
-    return {
-        row.message_id: Handled(
-            row.value_sha256, outcomes.get(row.event_type), row.audited, first=False
-        )
-        for row in found
-    }
+    parameters = {"subscriber": subscriber, "items": items}
+    known = {}
+    for row in connection.execute(FIND_KNOWN, parameters):
+        outcome = outcomes.get(row.event_type)
+        known[row.message_id] = Handled(row.value_sha256, outcome, row.audited, first=False)
+    return known
 
 
 @cache
@@ -147,15 +154,16 @@ def format_event(event: Event) -> str:
     """Return an event as a row of SQL."""
     is_deciding = event.outcome is not None
     values = (event.event_type, event.aggregate_type, is_deciding)
-    return f"({', '.join(Literal(value).as_string() for value in values)})"
+    literals = [Literal(value).as_string() for value in values]
+    return f"({', '.join(literals)})"
 
 
 def check_event_types(rule: Rule) -> None:
     """End the process if the rule and the contract do not name the same events."""
     known = {event.event_type for event in rule.events}
     literals = set(re.findall(r"'([^']*)'", rule.sql))
-    unknown = {literal for literal in literals if re.fullmatch(r"[a-z]+(-[a-z]+)+", literal)}
-    for event_type in sorted(unknown - known):
+    like_event_types = {literal for literal in literals if EVENT_TYPE.fullmatch(literal)}
+    for event_type in sorted(like_event_types - known):
         exit_with_error(f"service/rule.sql: {event_type} is not in EVENTS of contract/events.py")
     for event_type in sorted(known - literals):
         exit_with_error(f"contract/events.py: service/rule.sql never decides on {event_type}")
@@ -163,8 +171,9 @@ def check_event_types(rule: Rule) -> None:
 
 def mark(engine: Engine, subscriber: str, answers: Answers) -> None:
     """Note in one statement and one commit what the audit receiver has answered for the batch."""
+    parameters = {"subscriber": subscriber, "answers": to_json(answers).decode()}
     with classify_errors(), engine.connect() as connection:
-        connection.execute(MARK, {"subscriber": subscriber, "answers": to_json(answers).decode()})
+        connection.execute(MARK, parameters)
 
 
 def rows(items: Sequence[Item], subscriber: str = SUBSCRIBER, rule: Rule = RULE) -> str:
