@@ -27,6 +27,8 @@ app = typer.Typer(
     help="The outbox pipeline on this machine: start it, feed it, see that nothing is lost.",
     epilog="Exit codes: 0 fine, 1 found something, 2 could not look. Settings: see .env.example.",
 )
+dead_letters = typer.Typer(no_args_is_help=True, help="What was refused, and what people allow.")
+app.add_typer(dead_letters, name="dead-letters")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Orders = Annotated[int, typer.Option(min=1, help="How many good orders; others come on top.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same orders, apart from ids.")]
@@ -291,6 +293,31 @@ def outbox_resend(  # noqa: PLR0913, PLR0917 - one for each option
     batch_or_none = None if dry_run else batch
     code = resend(env, names, chosen, batch_or_none, as_json=as_json)
     raise typer.Exit(code)
+
+
+@dead_letters.command()
+def allow(
+    cause: Annotated[
+        str, typer.Argument(metavar="CODE[:NAME]", help="As /readyz says it, such as 23514:no_13.")
+    ],
+    duration: Annotated[
+        str, typer.Option("--for", metavar="AGE", help="Such as 30m or 4h.")
+    ] = "1h",
+    as_json: Json = False,
+) -> None:
+    """Let the service bury what one cause refuses; exit 1 if it has refused nothing.
+
+    CODE is a SQLSTATE or a status of the audit receiver, NAME the constraint, column or function.
+    Nothing is buried as long as good messages are refused too.
+    """
+    from ops.dead_letters import allow as give_allowance
+    from ops.dead_letters import say
+
+    seconds = to_seconds(duration)
+    stack = make_checked_stack()
+    done = give_allowance(stack.env(), cause, seconds)
+    print(json.dumps(done) if as_json else say(done))
+    raise typer.Exit(0 if done["allowed_until"] else 1)
 
 
 def run_job(stack: "Stack", module: str, options: list[str]) -> int:

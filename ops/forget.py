@@ -9,7 +9,6 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]  # no __all__
 from sqlalchemy import Engine, text
-from sqlalchemy.exc import ProgrammingError
 
 from ops.age import format_age, parse_age
 from ops.settings import ROOT, Env
@@ -17,7 +16,7 @@ from ops.stack.supervisor import StackError
 from ops.topic import refuse_without_topic
 from service.database import classify_errors, connect_to
 from service.dedup import load_store
-from service.outage import OutageError
+from service.outage import OutageError, RefusedError
 
 BUDGET = ROOT / "pyproject.toml"
 SECONDS = 60.0  # the longest for one batch; the broker has ten
@@ -52,10 +51,9 @@ def forget(
         raise StackError(
             f"{outage}; {forgotten:,} are forgotten, the next run goes on from there"
         ) from None
-    except ProgrammingError as refusal:
-        cause, *_ = str(refusal.orig).splitlines()
+    except RefusedError as refusal:
         raise StackError(
-            f"the database has no tables for DEDUP_STORE={name}: {cause} "
+            f"the database has no tables for DEDUP_STORE={name}: {refusal} "
             "(run python -m migrations upgrade)"
         ) from None
     finally:

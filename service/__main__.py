@@ -2,26 +2,30 @@
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
 import structlog
 from sqlalchemy import Engine
 
+from service import refusals
+from service.buried import Buried
 from service.consumer import RecordConsumer
-from service.database import connect_to
-from service.dedup import DedupStore, load_store
+from service.database import connect_to, exit_if_missing
+from service.dedup import DedupStore, Handled, load_store
 from service.handler import Steps, handle
 from service.health import serve_health
+from service.judge import Judge
 from service.logs import configure_logs
 from service.metrics import ABANDONED
-from service.outage import AbandonedError, OutageError, Retry
+from service.outage import MOMENT, AbandonedError, OutageError, RefusedError, Retry, in_pieces
 from service.post import post, session
-from service.record import read
+from service.record import Item, read
+from service.refusals import Limits, find_given_up, may_give_up
 from service.settings import Settings
 from service.start import prepare
-from service.write import mark, write
+from service.write import mark, try_out, write
 
 log = structlog.get_logger()
 
@@ -31,8 +35,7 @@ def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
     subscriber = settings.subscriber
     make_store = load_store(settings.dedup_store).make_store
     store: DedupStore = make_store(partial(write, engine, subscriber))
-    with suppress(OutageError):
-        store.claim([])  # a table that is missing ends the process now, not with the first order
+    look_for_tables(engine, store)
     send = partial(
         post,
         session(),
@@ -41,14 +44,50 @@ def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
         subscriber=subscriber,
     )
     retry = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds)
+    poll = partial(consumer.idle, MOMENT)
+    trial: DedupStore = make_store(partial(try_out, engine, subscriber))
+    limits = Limits(settings.refusal_limit, settings.refusal_window_seconds)
+    judge = Judge(
+        try_out=retry.wrap("probe", partial(probe, trial)),
+        may_give_up=retry.wrap("refusal", partial(may_give_up, engine, limits)),
+        consumer=consumer,
+        probe_seconds=settings.refusal_probe_seconds,
+    )
+    buried = Buried(
+        read=partial(read, needs_sequence=store.needs_sequence),
+        find=retry.wrap("refusal", partial(find_given_up, engine, "database")),
+        consumer=consumer,
+    )
     return Steps(
-        write=retry.wrap("write", store.claim),
+        write=retry.wrap("write", in_pieces(partial(claim, store, judge), poll)),
         post=retry.wrap("post", send),
         mark=retry.wrap("mark", partial(mark, engine, subscriber)),
         commit=retry.wrap("commit", consumer.commit),
         settle=retry.wrap("settle", store.settle),
-        read=partial(read, needs_sequence=store.needs_sequence),
+        read=buried.read_again,
+        is_to_blame=judge.is_to_blame,
+        poll=poll,
     )
+
+
+def claim(store: DedupStore, judge: Judge, items: Sequence[Item]) -> dict[str, Handled]:
+    """Write the items, and let the judge see what passes."""
+    known = store.claim(items)
+    judge.remember(items, known)
+    return known
+
+
+def probe(store: DedupStore, items: Sequence[Item]) -> None:
+    """Take the items through a store that takes its writes back."""
+    store.claim(items)
+    store.settle(items)
+
+
+def look_for_tables(engine: Engine, store: DedupStore) -> None:
+    """End the process now, and not with the first order, if a table is missing."""
+    with suppress(OutageError, RefusedError), exit_if_missing():
+        refusals.look(engine)
+        store.claim([])
 
 
 def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> None:

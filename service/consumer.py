@@ -41,6 +41,8 @@ class RecordConsumer:
         self.idling = False
         self.revoked: set[tuple[str, int]] = set()
         self.last_poll = time.monotonic()
+        self.restarts = 0  # grows whenever records may come again
+        self.waits_for = ""  # what refuses the batch in progress, if it waits for that to end
 
     def join(self) -> None:
         """Join the group: what happens before it holds up no other member."""
@@ -55,6 +57,7 @@ class RecordConsumer:
             self.join()
         if self.idling:
             self.idling = False
+            self.waits_for = ""
             self.consumer.resume(self.consumer.assignment())
         self.revoked.clear()
         records: list[Record] = []
@@ -114,6 +117,7 @@ class RecordConsumer:
 
     def rewind(self, records: Sequence[Record]) -> None:
         """Go back to the start of an abandoned batch, in the partitions that are still ours."""
+        self.restarts += 1
         assigned = {(part.topic, part.partition) for part in self.consumer.assignment()}
         first = {(record.topic, record.partition): record.offset for record in reversed(records)}
         for partition in first.keys() & (assigned - self.revoked):
@@ -121,6 +125,7 @@ class RecordConsumer:
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Start where the group has committed, and where it never has, at the beginning."""
+        self.restarts += 1
         start = consumer.committed(partitions, timeout=COMMITTED_SECONDS) if partitions else []
         for partition in start:
             if partition.offset < 0:

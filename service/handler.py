@@ -10,7 +10,7 @@ import structlog
 from contract.audit import OUTCOMES
 from contract.events import ACCEPTED
 from service import metrics
-from service.dedup import Handled, Write
+from service.dedup import Handled
 from service.outage import RefusedError
 from service.post import Entry
 from service.record import DeadLetter, Item, Message, Record, read
@@ -28,6 +28,17 @@ def nothing_to_settle(_batch: Sequence[Item]) -> None:
     """Do nothing: this dedup store has done everything in the transaction."""
 
 
+def blame_the_message(item: Item, refusal: RefusedError) -> bool:
+    """Say that whatever is refused is itself to blame: only for those who know their database."""
+    if isinstance(item, DeadLetter):
+        raise refusal  # a dead letter fits its table whatever is in it; if not, the defect is ours
+    return True
+
+
+def no_poll() -> None:
+    """Do nothing: there is no group that waits."""
+
+
 class Steps(NamedTuple):
     """What a batch does to the world. Each step may be repeated; none happens in part."""
 
@@ -43,6 +54,10 @@ class Steps(NamedTuple):
     settle: Callable[[Sequence[Item]], None] = nothing_to_settle
     # Changes nothing.
     read: Callable[[Record], Item] = read
+    # Whether to bury what the write refused; if not, it has waited until the item may be repeated.
+    is_to_blame: Callable[[Item, RefusedError], bool] = blame_the_message
+    # Shows the group that we are alive, where a batch takes more than each of the steps once.
+    poll: Callable[[], None] = no_poll
 
 
 def handle(records: Sequence[Record], steps: Steps) -> None:
@@ -51,22 +66,27 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
     Nearly always the batch is one part, because each message id occurs in it once. What the write
     returns says which messages are repeats, which are conflicts, and which are not yet audited.
     """
-    for part in split_conflicts(records, steps.read):
+    parts = split_conflicts(records, steps.read)
+    while parts:
+        part, *others = parts
         letters = [item for item in part if isinstance(item, DeadLetter)]
 
-        known = bisect_refusals(part, steps.write, partial(bury, letters, steps.write))
-        handled, conflicts = compare(part, known)
+        known = write_or_bury(part, letters, steps)
+        repeats, parts = take_known(others, known)
+        handled, conflicts = compare([*part, *repeats], known)
         if conflicts:
-            steps.write(conflicts)
+            write_or_bury(conflicts, letters, steps)
 
         entries = list_unaudited(handled, known)
         answers: Answers = {}
         if entries:
-            answers = bisect_refusals(entries, steps.post, refuse_entry)
+            answers = bisect_refusals(entries, steps.post, refuse_entry, steps.poll)
             steps.mark(answers)
 
         steps.settle(part)
-        report(part, known, letters + conflicts, answers)
+        report([*part, *repeats], known, letters + conflicts, answers)
+        if parts:
+            steps.poll()
     steps.commit(records)
 
 
@@ -98,10 +118,59 @@ def split_conflicts(
     return list(parts.values())
 
 
+def take_known(
+    parts: Sequence[list[Item]], known: dict[str, Handled]
+) -> tuple[list[Item], list[list[Item]]]:
+    """Return the items whose ids are known by now, and the parts that are left without them.
+
+    Only another value of a message that was refused, or that its dedup store dropped, is left.
+    """
+    taken: list[Item] = []
+    left: list[list[Item]] = []
+    for part in parts:
+        unknown: list[Item] = []
+        for item in part:
+            is_known = isinstance(item, Message) and item.message_id in known
+            if is_known:
+                taken.append(item)
+            else:
+                unknown.append(item)
+        if unknown:
+            left.append(unknown)
+    return taken, left
+
+
+def write_or_bury(
+    items: Sequence[Item], letters: list[DeadLetter], steps: Steps
+) -> dict[str, Handled]:
+    """Write the items, those that are to blame for a refusal as dead letters; add them to letters.
+
+    One refused item among n costs up to 1 + 2 log2(n) writes before it is alone.
+    """
+    settle = partial(settle_refusal, letters, steps)
+    return bisect_refusals(items, steps.write, settle, steps.poll)
+
+
+def settle_refusal(
+    letters: list[DeadLetter], steps: Steps, item: Item, refusal: RefusedError
+) -> dict[str, Handled]:
+    """Repeat a refused item until it passes, or bury it once it is itself to blame."""
+    while not steps.is_to_blame(item, refusal):
+        try:
+            return steps.write([item])
+        except RefusedError as again:
+            refusal = again
+    letter = DeadLetter(item.record, "invalid", str(refusal))
+    letters.append(letter)
+    steps.poll()
+    return write_or_bury([letter], letters, steps)
+
+
 def bisect_refusals(
     parts: Sequence[Part],
     step: Callable[[Sequence[Part]], dict[str, Known]],
     handle_refused: Callable[[Part, RefusedError], dict[str, Known]],
+    poll: Callable[[], None],
 ) -> dict[str, Known]:
     """Do the step on all parts; if it is refused, on each half in turn, down to the refused one."""
     try:
@@ -110,20 +179,11 @@ def bisect_refusals(
         if len(parts) == 1:
             return handle_refused(parts[0], refusal)
     middle = len(parts) // 2
-    first_half = bisect_refusals(parts[:middle], step, handle_refused)
-    second_half = bisect_refusals(parts[middle:], step, handle_refused)
-    return first_half | second_half
-
-
-def bury(
-    letters: list[DeadLetter], write: Write, item: Item, refusal: RefusedError
-) -> dict[str, Handled]:
-    """Write a message that the database will never take as a dead letter, and add it to letters."""
-    if isinstance(item, DeadLetter):
-        raise refusal  # a dead letter fits its table whatever is in it; if not, the defect is ours
-    letter = DeadLetter(item.record, "invalid", str(refusal))
-    letters.append(letter)
-    return write([letter])
+    known: dict[str, Known] = {}
+    for half in (parts[:middle], parts[middle:]):
+        poll()
+        known |= bisect_refusals(half, step, handle_refused, poll)
+    return known
 
 
 def refuse_entry(entry: Entry, refusal: RefusedError) -> Answers:

@@ -27,8 +27,12 @@ def serve_health(settings: Settings, engine: Engine, consumer: RecordConsumer) -
         silence = time.monotonic() - consumer.last_poll
         if silence > longest_silence[path]:
             return 503, f"the last poll was {silence:.0f} seconds ago\n"
-        if path == "/readyz" and not is_reachable(engine):
+        if path == "/livez":
+            return 200, "ok\n"
+        if not is_reachable(engine):
             return 503, "the database does not answer\n"
+        if consumer.waits_for:
+            return 503, f"{consumer.waits_for}\n"
         return 200, "ok\n"
 
     def answer_of_store(path: str) -> tuple[int, str]:

@@ -22,6 +22,11 @@ DEAD_LETTERS = Counter(
     "Records that are no message",
     ["kind"],
 )
+REFUSALS = Counter(
+    "refusals",
+    "Records that the database or the audit receiver refused, and what became of them",
+    ["kind", "code", "name", "verdict"],
+)
 RETRIES = Counter(
     "retries",
     "Attempts repeated because of an outage",

@@ -1,7 +1,7 @@
 """What may go wrong outside: an outage is waited out, a refusal is never worth repeating."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -11,8 +11,12 @@ from service import metrics
 
 log = structlog.get_logger()
 Step = TypeVar("Step", bound=Callable[..., Any])
+Part = TypeVar("Part")
+Known = TypeVar("Known")
 
 LONGEST_REQUESTED_WAIT_SECONDS = 60.0
+MOMENT = 0.001  # long enough to poll once
+LARGEST_PIECE = 1024  # no batch has more
 
 
 class OutageError(Exception):
@@ -24,12 +28,53 @@ class OutageError(Exception):
         self.sqlstate = sqlstate
 
 
+class TooSlowError(OutageError):
+    """The database did not finish in time; less of it may pass."""
+
+
 class RefusedError(Exception):
-    """The content itself was refused, and always will be."""
+    """The other side does not take this: the content is wrong, or the other side is."""
+
+    def __init__(self, what: str, code: str = "", name: str = "") -> None:
+        super().__init__(what)
+        self.code = code  # a SQLSTATE, or a status
+        self.name = name  # the constraint, column or function that refused, if one is named
 
 
 class AbandonedError(Exception):
     """The batch is no longer ours, or we are asked to stop: it will be redelivered whole."""
+
+
+def in_pieces(
+    step: Callable[[Sequence[Part]], dict[str, Known]], poll: Callable[[], None]
+) -> Callable[[Sequence[Part]], dict[str, Known]]:
+    """Return the step in pieces that become smaller while the database does not finish in time.
+
+    With each batch they may be twice as large again.
+    """
+    largest = LARGEST_PIECE
+
+    def take_pieces(parts: Sequence[Part]) -> dict[str, Known]:
+        nonlocal largest
+        largest = min(2 * largest, LARGEST_PIECE)
+        known: dict[str, Known] = {}
+        rest = parts
+        while rest:
+            piece = rest[:largest]
+            try:
+                known |= step(piece)
+            except TooSlowError:
+                if len(piece) == 1:
+                    raise
+                largest = len(piece) // 2
+                log.warning("too_slow", parts=len(piece), next=largest)
+            else:
+                rest = rest[len(piece) :]
+            if rest:
+                poll()
+        return known
+
+    return take_pieces
 
 
 class Retry(NamedTuple):

@@ -8,14 +8,18 @@ from pydantic_settings import BaseSettings
 
 from contract.names import DATABASE, INPUT_TOPIC, SUBSCRIBER
 
+# What can happen between two polls: a batch that takes more is polled for in between, whether it
+# has many values under one id, is refused, is too slow, or meets an outage.
+DATABASE_STEPS = 5  # a connection; write and known; the write of its conflicts; its mark
+AUDIT_STEPS = 2  # a connection, and the answer
 OFFSET_COMMIT_SECONDS = 60  # librdkafka's socket.timeout.ms, for one request
 
 TOO_SHORT = (
     "MAX_POLL_INTERVAL_MS={max_poll_interval_ms} is less than twice the slowest batch, {least:.0f}:"
     " BATCH_WINDOW_MS={batch_window_ms}"
-    " + 6 x DATABASE_TIMEOUT_SECONDS={database_timeout_seconds:g}"
-    " + 2 x AUDIT_TIMEOUT_SECONDS={audit_timeout_seconds:g}"
-    " + 60 s to commit offsets. Raise the first, or lower a timeout"
+    f" + {DATABASE_STEPS} x DATABASE_TIMEOUT_SECONDS={{database_timeout_seconds:g}}"
+    f" + {AUDIT_STEPS} x AUDIT_TIMEOUT_SECONDS={{audit_timeout_seconds:g}}"
+    f" + {OFFSET_COMMIT_SECONDS} s to commit offsets. Raise the first, or lower a timeout"
 )
 
 
@@ -50,6 +54,11 @@ class Settings(BaseSettings):
     retry_first_seconds: float = 0.1
     retry_cap_seconds: float = 5  # an outage that ends is noticed within this long
 
+    # Whose fault a refusal is. What one cause may cost must be little enough to look at by hand.
+    refusal_limit: Annotated[int, Field(ge=0)] = 10  # records of one cause that are given up ...
+    refusal_window_seconds: float = 600  # ... within this long; then the next one waits
+    refusal_probe_seconds: float = 1  # between two probes, and so between two that are buried
+
     service_host: str = "127.0.0.1"
     service_port: int = 8080
     poll_recent_seconds: float = 15  # /readyz: a loop that has not polled for this long is stuck
@@ -57,22 +66,17 @@ class Settings(BaseSettings):
 
     @property
     def worst_batch_seconds(self) -> float:
-        """Return the longest time without a poll, outages left out: in those the consumer polls.
-
-        It has a connection and five statements (write and known, for the batch and for its
-        conflicts; mark), a POST that connects and answers in its whole timeout each, and one
-        request to commit the offsets.
-        """
+        """Return the longest time without a poll, if every step takes its whole timeout."""
         window = self.batch_window_ms / 1000
-        database = 6 * self.database_timeout_seconds
-        post = 2 * self.audit_timeout_seconds
+        database = DATABASE_STEPS * self.database_timeout_seconds
+        post = AUDIT_STEPS * self.audit_timeout_seconds
         return window + database + post + OFFSET_COMMIT_SECONDS
 
     @model_validator(mode="after")
     def _a_batch_fits_between_two_polls(self) -> Self:
         """Refuse sums under which the group would give our partitions away.
 
-        The factor of two is for a batch that has to be bisected.
+        The factor of two is for a machine that is slow itself, and for a dedup store of an extra.
         """
         least = 2 * 1000 * self.worst_batch_seconds
         if self.max_poll_interval_ms < least:

@@ -8,7 +8,7 @@ from sqlalchemy import Engine, text
 from contract.events import EVENTS
 from contract.names import SUBSCRIBER
 from service.consumer import RecordConsumer
-from service.database import classify_errors
+from service.database import classify_errors, exit_if_missing, wait_out_refusals
 from service.logs import exit_with_error
 from service.outage import OutageError, Retry
 from service.settings import Settings
@@ -46,7 +46,12 @@ def claim_event_types(engine: Engine, subscriber: str, event_types: Sequence[str
     """
     parameters = {"subscriber": subscriber, "event_types": list(event_types)}
     in_transaction = engine.execution_options(isolation_level="READ COMMITTED")
-    with classify_errors(), in_transaction.connect() as connection:
+    with (
+        wait_out_refusals(),
+        exit_if_missing(),
+        classify_errors(),
+        in_transaction.connect() as connection,
+    ):
         connection.execute(CLAIM_TYPES, parameters)
         taken = connection.execute(OTHER_PUBLISHERS, parameters).first()
         if taken is None:

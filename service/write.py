@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, TextClause, text
 
 from contract.events import ACCEPTED, EVENTS, Event
 from contract.names import SUBSCRIBER
-from service.database import classify_errors
+from service.database import classify_errors, wait_out_refusals
 from service.dedup import Handled
 from service.ids import derive, traceparent
 from service.logs import exit_with_error
@@ -45,6 +45,9 @@ FIND_KNOWN = text("""
     left join outbox on outbox.event_id = item.event_id
     where tracking.message_id is not null or outbox.event_id is not null
 """)
+
+# A deferred constraint would be checked at the commit only.
+CHECK_AT_ONCE = text("set constraints all immediate")
 
 # Once the receiver has answered, a redelivery need not ask it again.
 MARK = text("""
@@ -95,20 +98,51 @@ def write(
     **bound: Any,
 ) -> dict[str, Handled]:
     """Write what is fresh, and return what is now known of every message of the batch."""
+    with classify_errors(), engine.connect() as connection:
+        return write_on(connection, subscriber, fresh, items, rule=rule, **bound)
+
+
+def try_out(
+    engine: Engine,
+    subscriber: str,
+    fresh: str,
+    items: Sequence[Item],
+    *,
+    rule: Rule = RULE,
+    **bound: Any,
+) -> dict[str, Handled]:
+    """Do as write does and take it back: what would be refused at the commit is refused here."""
+    in_transaction = engine.execution_options(isolation_level="READ COMMITTED")
+    with classify_errors(), in_transaction.connect() as connection:
+        connection.execute(CHECK_AT_ONCE)
+        known = write_on(connection, subscriber, fresh, items, rule=rule, **bound)
+        connection.rollback()
+    return known
+
+
+def write_on(
+    connection: Connection,
+    subscriber: str,
+    fresh: str,
+    items: Sequence[Item],
+    *,
+    rule: Rule,
+    **bound: Any,
+) -> dict[str, Handled]:
+    """Execute the statement of the batch, and a second one if some of its messages are repeats."""
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
     parameters = {"subscriber": subscriber, "items": rows(items, subscriber, rule), **bound}
     outcomes = rule.outcomes()
+    returned = connection.execute(statement(fresh, rule), parameters)
+    event_types = {row.message_id: row.event_type for row in returned}
+    repeats = []
+    for message_id, event_type in event_types.items():
+        if event_type is None:
+            repeats.append(messages[message_id])
     known: dict[str, Handled] = {}
-    with classify_errors(), engine.connect() as connection:
-        returned = connection.execute(statement(fresh, rule), parameters)
-        event_types = {row.message_id: row.event_type for row in returned}
-        repeats = []
-        for message_id, event_type in event_types.items():
-            if event_type is None:
-                repeats.append(messages[message_id])
-        if repeats:
-            repeated_rows = rows(repeats, subscriber, rule)
-            known = find_known(connection, subscriber, repeated_rows, outcomes)
+    if repeats:
+        repeated_rows = rows(repeats, subscriber, rule)
+        known = find_known(connection, subscriber, repeated_rows, outcomes)
     for message_id, message in messages.items():
         if message_id not in event_types:
             outcome = ACCEPTED
@@ -172,7 +206,7 @@ def check_event_types(rule: Rule) -> None:
 def mark(engine: Engine, subscriber: str, answers: Answers) -> None:
     """Note in one statement and one commit what the audit receiver has answered for the batch."""
     parameters = {"subscriber": subscriber, "answers": to_json(answers).decode()}
-    with classify_errors(), engine.connect() as connection:
+    with wait_out_refusals(), classify_errors(), engine.connect() as connection:
         connection.execute(MARK, parameters)
 
 

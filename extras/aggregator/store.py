@@ -9,7 +9,7 @@ from sqlalchemy import CursorResult, Engine, text
 
 from extras.aggregator.group import FirstMessage, Group, Partition, PartitionState
 from extras.aggregator.message import Message
-from service.database import classify_errors
+from service.database import classify_errors, exit_if_missing
 
 FIRST_SEEN = text("""
     insert into batch_position (topic, partition, "offset")
@@ -58,7 +58,7 @@ def load_states(engine: Engine, partitions: Iterable[Partition]) -> dict[Partiti
     for topic, number in sorted(partitions):
         numbers[topic].append(number)
     states: dict[Partition, PartitionState] = {}
-    with classify_errors(), engine.connect() as connection:
+    with exit_if_missing(), classify_errors(), engine.connect() as connection:
         for topic, asked in numbers.items():
             parameters = {"topic": topic, "partitions": asked}
             connection.execute(FIRST_SEEN, parameters)

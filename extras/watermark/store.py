@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 
 from service.database import classify_errors
 from service.dedup import DedupStore, InTransaction, Write
-from service.outage import OutageError
+from service.outage import OutageError, RefusedError
 
 # One conditional update of each mark, which also returns what the mark was (PostgreSQL 18); a mark
 # that is not raised returns nothing. Fresh is what is above it, and above everything before it in
@@ -82,6 +82,8 @@ def page(engine: Engine, path: str) -> tuple[int, str] | None:
             marks = connection.execute(MARKS, parameters).all()
     except OutageError:
         return 503, "the database does not answer\n"
+    except RefusedError as refusal:
+        return 503, f"{refusal}\n"
     if not marks:
         return 404, f"no subscriber has handled a record of {topic}/{partition}\n"
     document = parameters | {"marks": {mark.subscriber: mark.sequence for mark in marks}}

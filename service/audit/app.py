@@ -16,7 +16,7 @@ from starlette.routing import Route
 from service.audit.entry import KEY_HEADER, Answer, Entry, check, problem
 from service.audit.settings import Settings
 from service.audit.store import record
-from service.database import is_reachable
+from service.database import DATA, is_reachable
 from service.outage import OutageError, RefusedError
 
 LOCK_NOT_AVAILABLE = "55P03"
@@ -115,6 +115,9 @@ def record_entries(engine: Engine, entries: list[Entry]) -> list[Answer]:
         raise HTTPException(status, detail, {"Retry-After": "1"}) from outage
     except RefusedError as refusal:
         reason = str(refusal)
+        is_of_data = refusal.code.startswith(DATA)
+        if not is_of_data:  # nothing in the request could be to blame
+            raise HTTPException(503, reason, {"Retry-After": "1"}) from refusal
         raise HTTPException(400, reason) from refusal
 
 

@@ -18,7 +18,7 @@ from service.dedup import Handled
 from service.dedup.tracking import FRESH
 from service.handler import Steps, handle, split_conflicts
 from service.ids import derive
-from service.outage import OutageError, RefusedError, Retry
+from service.outage import OutageError, RefusedError, Retry, TooSlowError
 from service.record import Record
 from service.write import RULE, Rule, write
 from tests.builders import record, value
@@ -366,11 +366,20 @@ def test_an_outage_is_never_a_refusal(engine: Engine, sqlstate: str) -> None:
         raise_in_postgres(engine, sqlstate)
 
 
-@pytest.mark.parametrize("sqlstate", ["22P05", "23514", "54000"])
-def test_a_refusal_is_never_waited_out(engine: Engine, sqlstate: str) -> None:
-    """Data that the database will never take is searched for at once."""
-    with pytest.raises(RefusedError):
+@pytest.mark.parametrize(
+    "sqlstate", ["22P05", "23514", "54000", "42501", "42704", "42P01", "0A000", "P0001", "XX000"]
+)
+def test_whatever_is_no_outage_is_a_refusal(engine: Engine, sqlstate: str) -> None:
+    """Any SQLSTATE may come of a message or of a change: it crashes nothing, and names itself."""
+    with pytest.raises(RefusedError) as refused:
         raise_in_postgres(engine, sqlstate)
+    assert refused.value.code == sqlstate
+
+
+def test_a_statement_that_takes_too_long_is_an_outage_of_its_own(engine: Engine) -> None:
+    """With less to do it may pass: the batch is repeated in pieces."""
+    with pytest.raises(TooSlowError):
+        raise_in_postgres(engine, "57014")
 
 
 def raise_in_postgres(engine: Engine, sqlstate: str) -> None:

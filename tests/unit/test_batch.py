@@ -3,6 +3,7 @@
 from base64 import b64decode
 from collections.abc import Sequence
 from hashlib import sha256
+from math import ceil, log2
 
 import pytest
 from hypothesis import given
@@ -37,20 +38,31 @@ def test_a_bad_record_does_not_stop_a_good_one() -> None:
     assert [isinstance(item, DeadLetter) for item in wave] == [False, True, False]
 
 
-@given(st.sets(st.integers(0, 40)), st.integers(1, 41))
+@given(st.sets(st.integers(0, 500)), st.integers(1, 501))
 def test_bisection_finds_every_bad_part_and_no_good_one(bad: set[int], size: int) -> None:
-    """Wherever bad parts are, each ends alone, and every good one passes once, in sequence."""
+    """Wherever bad parts are, each ends alone, and every good one passes once, in sequence.
+
+    The number of steps is bounded, and between any two of them the group is polled.
+    """
     through: list[int] = []
+    calls: list[str] = []
 
     def step(parts: Sequence[int]) -> dict[str, bool]:
+        calls.append("step")
         if bad & set(parts):
             raise RefusedError("bad")
         through.extend(parts)
         return dict.fromkeys(map(str, parts), True)
 
-    known = bisect_refusals(range(size), step, lambda part, _: {str(part): False})
+    def poll() -> None:
+        calls.append("poll")
+
+    known = bisect_refusals(range(size), step, lambda part, _: {str(part): False}, poll)
     assert known == {str(part): part not in bad for part in range(size)}
     assert through == [part for part in range(size) if part not in bad]
+    refused = len(bad & set(range(size)))
+    assert calls.count("step") <= 1 + 2 * refused * ceil(log2(size))
+    assert calls == ["step", *["poll", "step"] * (calls.count("step") - 1)]
 
 
 def test_a_dead_letter_keeps_the_bytes() -> None:

@@ -117,6 +117,77 @@ def test_a_message_that_the_database_refuses_is_buried_alone() -> None:
     assert services.calls[-1] == "commit"
 
 
+def test_many_values_under_one_id_cost_two_writes() -> None:
+    """What the first value has settled needs no write of its own: all conflicts are one more."""
+    services = FakeServices()
+    handle([record("m-1", value(x=n)) for n in range(500)], services.steps())
+    assert services.calls == ["write", "write", "post", "mark", "commit"]
+    assert len(services.letters) == 499
+
+
+def test_a_redelivery_among_many_values_is_found_wherever_it_is() -> None:
+    """Of all values under one id, only the one that was handled before is no conflict."""
+    services = FakeServices()
+    handle([record("m-1", value(x=7))], services.steps())
+    duplicates = counted("messages_total", outcome="duplicate")
+    handle([record("m-1", value(x=n)) for n in range(10)], services.steps())
+    assert len(services.letters) == 9
+    assert value(x=7) not in [letter.record.value for letter in services.letters]
+    assert counted("messages_total", outcome="duplicate") == duplicates + 1
+
+
+def test_values_under_an_id_that_nobody_keeps_are_tried_one_after_the_other() -> None:
+    """A message that its store drops settles nothing for the next: the group is polled between."""
+    services = FakeServices()
+    calls = services.calls
+
+    def drop(items: Sequence[Item]) -> dict[str, Handled]:
+        calls.append("write")
+        return {}
+
+    steps = services.steps()._replace(write=drop, poll=lambda: calls.append("poll"))
+    handle([record("m-1", value(x=n)) for n in range(3)], steps)
+    assert calls == ["write", "poll", "write", "poll", "write", "commit"]
+
+
+def test_a_refused_message_that_is_not_to_blame_is_repeated_until_it_passes() -> None:
+    """The others of its batch wait with it, and nothing is buried."""
+    services = FakeServices(refused="m-1")
+
+    def wait(item: Item, refusal: RefusedError) -> bool:
+        assert item.record == first
+        assert str(refusal) == "refused by the database: 23514"
+        services.calls.append("wait")
+        if services.calls.count("wait") == 3:
+            services.refused = ""
+        return False
+
+    first, second = record("m-1"), record("m-2")
+    handle([first, second], services.steps()._replace(is_to_blame=wait))
+    assert services.calls == [*["wait"] * 3, "write", "write", "post", "mark", "commit"]
+    assert not services.letters
+    assert len(services.audit) == 2
+
+
+def test_a_dead_letter_that_is_refused_is_repeated_too() -> None:
+    """It fits its table whatever is in it, so nothing but the database can be to blame."""
+    services = FakeServices()
+    refusals = [RefusedError("refused by the database: 42501", "42501")] * 3
+
+    def write(items: Sequence[Item]) -> dict[str, Handled]:
+        if refusals:
+            raise refusals.pop()
+        return services.write(items)
+
+    def is_to_blame(item: Item, _refusal: RefusedError) -> bool:
+        return isinstance(item, Message)
+
+    steps = services.steps()._replace(write=write, is_to_blame=is_to_blame)
+    handle([record("m-1", b"no order")], steps)
+    assert [letter.record.value for letter in services.letters] == [b"no order"]
+    assert not refusals
+
+
 def test_a_rejected_message_is_audited_counted_and_logged_as_one() -> None:
     """A rule may say no: the audit is sent that outcome and nothing of a fulfillment."""
     services = FakeServices(rejected=["m-2"])

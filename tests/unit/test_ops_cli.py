@@ -13,7 +13,18 @@ from ops import cli, tools, topic
 from ops.settings import ROOT
 from ops.stack.supervisor import StackError
 
-ALL = ["up", "down", "status", "produce", "land", "reconcile", "demo", "forget", "outbox"]
+ALL = [
+    "up",
+    "down",
+    "status",
+    "produce",
+    "land",
+    "reconcile",
+    "demo",
+    "forget",
+    "outbox",
+    "dead-letters",
+]
 STARTING = [
     "up",
     "demo",
@@ -164,6 +175,23 @@ def test_without_a_broker_the_way_out_is_said(
     assert typed.code == 2
     assert "no broker answers at 127.0.0.1:1: start the stack (pipeline up)" in typed.errors
     assert "KafkaError" not in typed.errors
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("allow 23514:no_13", "secrets/purger_password: start the stack first (pipeline up)"),
+        ("allow no_13", "no_13 is no cause: give a SQLSTATE or a status, and the name of what "),
+        ("allow 23514 --for ever", "'ever' is no age"),
+    ],
+)
+def test_what_cannot_be_allowed_is_said(
+    type_in: TypeIn, run_dir: Path, words: str, sentence: str
+) -> None:
+    """No stack, no cause, no age: a sentence each, and exit code 2."""
+    typed = type_in(f"dead-letters {words}")
+    assert typed.code == 2
+    assert sentence in typed.errors
 
 
 @pytest.mark.parametrize("words", ["land", "reconcile"])

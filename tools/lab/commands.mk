@@ -1,6 +1,6 @@
 # What `make` can do because the lab is here.
 
-.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients
+.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals
 
 bench: venv ## measure speed and cost
 	@$(BIN)/pipeline bench
@@ -8,7 +8,7 @@ bench: venv ## measure speed and cost
 # What is too slow for `make test`. Each part ends with its time; CONTRIBUTING.md has the last ones that were measured.
 PROVE := PROVE=1 $(BIN)/pytest --durations=5
 
-prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients ## everything below; `make -k prove` goes on after a failure
+prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals ## everything below; `make -k prove` goes on after a failure
 
 prove-copies: venv ## every kind of copy, and the whole tests of three of them
 	@$(PROVE) tests/copy tests/integration/test_extras.py
@@ -24,3 +24,6 @@ prove-ladder: venv ## every cell of the ladder
 
 prove-clients: venv ## producers in Python, Java and Connect that lose acknowledgements
 	@$(PROVE) tools/lab/tests/e2e/test_prove.py
+
+prove-refusals: venv ## every change of the database that refuses messages, under load
+	@$(PROVE) tests/e2e/test_refusals.py
