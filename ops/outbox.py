@@ -152,11 +152,8 @@ def send(env: Env, plan: Plan, batch: int, note: Callable[[str], object]) -> int
 def summarize(plan: Plan) -> str:
     """Return what a plan is about, as a line for people."""
     about = plan.describe()
-    count = len(plan.events)
-    if not count:
-        reason = "all on their topics" if plan.found else "none that was asked for"
-        return f"{plan.outbox}: no event ({reason})"
-    return f"{plan.outbox}: {count:,} events, of {about['first']} to {about['last']}"
+    line = f"{plan.outbox}: {len(plan.events):,} of {plan.found:,} events to send again"
+    return f"{line}, of {about['first']} to {about['last']}" if plan.events else line
 
 
 @contextmanager

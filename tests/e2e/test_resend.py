@@ -165,7 +165,8 @@ def test_an_event_that_nobody_has_is_exit_code_1(spoiled: Stack) -> None:
     done = pipeline(spoiled, f"outbox resend --event-id {known} --event-id {uuid4()}")
     assert done.returncode == 1
     assert "1 of the event ids are in no outbox" in done.stderr
-    assert "fulfillment: 1 events, of 20" in done.stdout
+    assert "fulfillment: 1 of 1 events to send again, of 20" in done.stdout
+    assert "audit: 0 of 0 events to send again\n" in done.stdout
     assert "comes after newer events of its key" in done.stdout
 
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from pipeline_check.connector.migrations import Grant
-from pipeline_check.connector.outbox import POSTGRES
+from pipeline_check.connector.outbox import POSTGRES, Outbox
 from pipeline_check.connector.surroundings import Surroundings
 from pipeline_check.live import connect, postgres
 from pipeline_check.live.connect import Cluster, check_running, check_workers
@@ -24,7 +24,12 @@ from pipeline_check.live.kafka import (
     check_worker_topics,
 )
 from pipeline_check.live.look import EXTRA, look
-from pipeline_check.live.positions import Position, find_position, parse_lsn
+from pipeline_check.live.positions import (
+    Position,
+    check_heartbeat,
+    find_position,
+    parse_lsn,
+)
 from pipeline_check.live.postgres import Database
 from pipeline_check.live.privileges import check_grants
 from pipeline_check.live.server import check_logins, check_settings, check_slot
@@ -173,6 +178,21 @@ def test_a_slot_that_left_its_connector_is_found(
     slot = {"confirmed_flush_lsn": confirmed, "active": active}
     found = list(check_slot(database({}, [slot], [(end,)]), "s", "outbox", AT_300))
     assert [one for one in ids(found) if one != "slot-inactive"] == rule
+
+
+@pytest.mark.parametrize(
+    ("seconds", "beats", "rule"),
+    [(30, True, []), (40, True, ["connector-late"]), (40, False, [])],
+)
+def test_a_connector_without_a_heartbeat_is_found(
+    seconds: int, beats: bool, rule: list[str]
+) -> None:
+    """A connector whose worker hangs is RUNNING, and its slot is active; but it is silent."""
+    config = {"heartbeat.interval.ms": "2000", "heartbeat.action.query": "update heartbeat set a=1"}
+    settings = {key: Setting(value, 1) for key, value in config.items() if beats}
+    outbox = Outbox(Block("o.json", 1, "connector", "connect", "o", settings), Surroundings())
+    now = WHEN + timedelta(seconds=seconds)
+    assert ids(list(check_heartbeat(database({}, [{}], [(now,)]), outbox, "o", AT_300))) == rule
 
 
 def test_without_a_stored_offset_a_slot_is_not_compared() -> None:

@@ -16,7 +16,7 @@ from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.surroundings import Surroundings
 from pipeline_check.live.connect import check_connect, name_of, read_cluster
 from pipeline_check.live.kafka import check_kafka, check_worker_topics, read_broker
-from pipeline_check.live.positions import Position
+from pipeline_check.live.positions import Position, check_heartbeat
 from pipeline_check.live.postgres import Database, open_database
 from pipeline_check.live.privileges import (
     check_grants,
@@ -152,7 +152,10 @@ def check_needs(
 ) -> Iterator[Finding]:
     """Check everything that one connector needs of its database."""
     connector = name_of(outbox.block)
-    yield from check_slot(database, slot_name(outbox), connector, positions.get(connector))
+    position = positions.get(connector)
+    yield from check_slot(database, slot_name(outbox), connector, position)
+    if position:
+        yield from check_heartbeat(database, outbox, connector, position)
     yield from check_role(database, outbox)
     yield from check_rewriting(database, outbox)
     yield from check_logins(database, outbox.value("database.user") or "")

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pipeline_check.connector.outbox import Outbox
+from pipeline_check.connector.surroundings import parse_number
 from pipeline_check.live.postgres import Database
 from pipeline_check.rules.finding import Finding, Severity
 
 # An outbox row has the time at which its transaction began, the offset that of its commit.
 LONGEST_TRANSACTION = timedelta(minutes=10)
+# Of its heartbeats: a connector that is silent for longer hangs, or is far behind.
+LONGEST_SILENCE = timedelta(seconds=30)
 CURL = "curl -fsS"
 END_OF_LOG = """
     select case when pg_is_in_recovery()
@@ -96,3 +100,26 @@ def check_position(
             "published: somebody moved it, and the events between are skipped. Reconcile afterwards"
         )
         yield Finding("slot-ahead", Severity.ERROR, database.place, 0, message, resend)
+
+
+def check_heartbeat(
+    database: Database, outbox: Outbox, connector: str, position: Position
+) -> Iterator[Finding]:
+    """Check that a connector that reads its slot has published its heartbeat lately.
+
+    A worker that hangs keeps its slot and is RUNNING, as far as anybody knows.
+    """
+    milliseconds = parse_number(outbox.value("heartbeat.interval.ms"))
+    _, table = outbox.heartbeat
+    if not (milliseconds and table and position.committed_at):
+        return
+    silence = database.ask("select now()") - position.committed_at
+    if silence > LONGEST_SILENCE + 2 * timedelta(milliseconds=milliseconds):
+        seconds = round(silence.total_seconds())
+        message = (
+            f"{connector} has published nothing for {seconds} s, not even a heartbeat, which is "
+            f"due every {milliseconds} ms: its worker hangs, or it is far behind"
+        )
+        fix = f"{CURL} $CONNECT_URL/connectors/{connector}/status"
+        place = f"connect/{connector}"
+        yield Finding("connector-late", Severity.ERROR, place, 0, message, fix)

@@ -1,0 +1,267 @@
+"""Debezium's dangerous moments: each is found within a minute, and has a way back that is tried.
+
+The way back is a block of docs/operate.md, pasted into a shell. Then reconciliation judges
+everything that the stack ever handled. PROVE=1 (make prove) tries all of them.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from confluent_kafka.admin import AdminClient
+
+from ops.jars import jars_folder
+from ops.settings import ROOT
+from ops.stack import broker
+from ops.stack.database import tool
+from ops.stack.stack import Stack
+from tests.client import connect, events, query, until, until_handled
+from tests.load import orders
+from tests.reconciliation import Reconcile, all_matched
+from tests.stacks import PORTS, running, within
+
+only_in_prove = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+
+PAGE = (ROOT / "docs" / "operate.md").read_text()
+MINUTE = 60.0
+CONNECTOR = "fulfillment-outbox"
+SLOT = "fulfillment_outbox"
+TOPIC = "fulfillment.events"
+FIRST_PORT = PORTS + 200
+STANDBY_PORT = FIRST_PORT + 40
+SECOND_WORKER_PORT = FIRST_PORT + 84
+
+
+@pytest.fixture(scope="module")
+def own_stack() -> Iterator[Stack]:
+    """A stack for what neither of the shared ones would survive."""
+    with running("test-moments", FIRST_PORT) as stack:
+        yield stack
+
+
+@pytest.fixture
+def own(own_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The same, with its addresses in the environment, and what the page uses on the PATH."""
+    jars = jars_folder(own_stack.settings.jars, broker.POM) / "worker"
+    groups = tmp_path / "kafka-consumer-groups.sh"
+    main = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+    groups.write_text(f'#!/bin/sh\nexec java -XX:TieredStopAtLevel=1 -cp "{jars}/*" {main} "$@"\n')
+    groups.chmod(0o755)
+    places = [tmp_path, Path(sys.executable).parent, Path(tool("psql")).parent]
+    path = ":".join(map(str, places))
+    monkeypatch.setenv("PATH", f"{path}:{os.environ['PATH']}")
+    monkeypatch.setenv("ATTACH", "true")
+    return within(own_stack, monkeypatch)
+
+
+def rules_found() -> set[str]:
+    """Return the rules of which `pipeline check --live` has a finding, as Prometheus reads them."""
+    words = ["check", "--live", "--prometheus", "connect", "migrations"]
+    done = subprocess.run(
+        ["pipeline", *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode in {0, 1, 2}, done.stderr
+    severe = r'pipeline_check_findings\{rule="([\w-]+)",.*severity="(?:error|warning)"\} \d+'
+    return set(re.findall(severe, done.stdout))
+
+
+def until_found(rule: str) -> None:
+    """Wait until this rule has a finding: a minute, which is how often somebody should look."""
+    until(rules_found, lambda found: rule in found, MINUTE, f"{rule} was not found")
+
+
+def until_well() -> None:
+    """Wait until nothing is found any more."""
+    until(rules_found, lambda found: not found, MINUTE, "something is still found")
+
+
+def way_back(heading: str, **values: str) -> None:
+    """Run the commands below a heading of docs/operate.md, with these values in their variables."""
+    section = PAGE.partition(f"### {heading}\n")[2]
+    block = re.search(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    assert block, heading
+    script = block[1]
+    for name, value in values.items():
+        script, count = re.subn(rf"^{name}=\S+", f"{name}={value}", script, flags=re.MULTILINE)
+        assert count == 1, name
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def administer(*statements: str, database: str = "fulfillment") -> None:
+    """Do what only an administrator may."""
+    with connect(database, "postgres") as admin:
+        for statement in statements:
+            admin.execute(statement.encode())
+
+
+def ask_connect(verb: str, name: str = CONNECTOR) -> None:
+    """Ask Connect to stop or resume a connector."""
+    url = f"{os.environ['CONNECT_URL']}/connectors/{name}/{verb}"
+    requests.put(url, timeout=10).raise_for_status()
+
+
+def until_unread() -> None:
+    """Wait until nobody reads the slot."""
+    active = f"select active from pg_replication_slots where slot_name = '{SLOT}'"
+    until(lambda: query(active), lambda rows: rows == [(False,)], 30, "the slot is still read")
+
+
+def stop_connector() -> None:
+    """Stop the connector, and wait until its slot is free."""
+    ask_connect("stop")
+    until_unread()
+
+
+def handled(count: int) -> list[str]:
+    """Have this many orders handled; return their message ids."""
+    message_ids = orders(count)
+    until_handled()
+    return message_ids
+
+
+def published(message_ids: list[str]) -> set[str]:
+    """Return those of these messages whose event is on the topic."""
+    found = query(
+        "select event_id::text, payload->>'message_id' from outbox"
+        " where payload->>'message_id' = any(%s)",
+        message_ids,
+    )
+    message_of = dict(found)
+    on_topic = events(TOPIC, lambda event: event.headers["id"].decode() in message_of)
+    return {message_of[event.headers["id"].decode()] for event in on_topic}
+
+
+def all_published(message_ids: list[str]) -> None:
+    """Wait until the event of each of these messages is on the topic."""
+    wanted = set(message_ids)
+    until(lambda: wanted - published(message_ids), lambda left: not left, 60, "not published")
+
+
+def test_a_slot_that_was_made_again_is_noticed(own: Stack, reconcile: Reconcile) -> None:
+    """Dropped and made again, a slot skips what was written before: Debezium refuses to go on.
+
+    The control: without the way back, the events stay away although the slot is there.
+    """
+    handled(5)
+    stop_connector()
+    administer(f"select pg_drop_replication_slot('{SLOT}')")
+    skipped = handled(20)
+    until_found("slot-missing")
+    administer(f"select pg_create_logical_replication_slot('{SLOT}', 'pgoutput')")
+    ask_connect("resume")
+    until_found("connector-offset-gone")
+    assert published(skipped) == set()
+    way_back("Make a slot again")
+    all_published(skipped + handled(5))
+    until_well()
+    all_matched(reconcile())
+
+
+@only_in_prove
+def test_a_slot_that_was_moved_is_noticed(own: Stack, reconcile: Reconcile) -> None:
+    """Moved by hand while its connector was away, a slot skips events and nothing complains.
+
+    The control: the connector runs again, an event after the gap arrives, and those in it do not.
+    """
+    all_published(handled(5))
+    stop_connector()
+    skipped = handled(20)
+    administer(f"select pg_replication_slot_advance('{SLOT}', pg_current_wal_lsn())")
+    until_found("slot-ahead")
+    ask_connect("resume")
+    all_published(handled(1))
+    assert published(skipped) == set()
+    way_back("Send what was skipped")
+    all_published(skipped)
+    until_well()
+    all_matched(reconcile())
+
+
+@only_in_prove
+def test_a_slot_that_lost_its_log_is_noticed(own: Stack, reconcile: Reconcile) -> None:
+    """A slot that kept more than `max_slot_wal_keep_size` is given up by the server."""
+    stop_connector()
+    skipped = handled(20)
+    administer("alter system set max_slot_wal_keep_size = '1MB'", "select pg_reload_conf()")
+    for _ in range(4):
+        administer(
+            "create table filler as select repeat('x', 1000) from generate_series(1, 20000)",
+            "drop table filler",
+            "select pg_switch_wal()",
+            "checkpoint",
+        )
+    until_found("slot-lost")
+    administer("alter system reset max_slot_wal_keep_size", "select pg_reload_conf()")
+    lost = query("select database from pg_replication_slots where wal_status = 'lost'")
+    assert ("fulfillment",) in lost
+    for (database,) in lost:  # that of the audit receiver may have been behind as well
+        way_back("Make a slot again", database=database)
+    all_published(skipped + handled(5))
+    until_well()
+    all_matched(reconcile())
+
+
+@only_in_prove
+@pytest.mark.parametrize(
+    ("broken", "rule"),
+    [
+        ("alter publication outbox drop table outbox", "outbox-not-published"),
+        ("alter publication outbox set (publish = 'update')", "insert-not-published"),
+    ],
+)
+def test_a_changed_publication_is_noticed(
+    own: Stack, reconcile: Reconcile, broken: str, rule: str
+) -> None:
+    """What is written while the outbox is not published is skipped, and the task runs on."""
+    administer(broken)
+    skipped = handled(20)
+    until_found(rule)
+    way_back("Publish the outbox again")
+    all_published(handled(1))
+    all_published(skipped)
+    until_well()
+    all_matched(reconcile())
+
+
+@only_in_prove
+def test_a_failed_task_is_noticed(own: Stack, reconcile: Reconcile) -> None:
+    """A task that failed stays down, and goes on where it was when it is restarted."""
+    administer("alter role cdc nologin")
+    url = f"{os.environ['CONNECT_URL']}/connectors/{CONNECTOR}/restart?includeTasks=true"
+    requests.post(url, timeout=10).raise_for_status()
+    until_found("connector-failed")
+    waiting = handled(20)
+    administer("alter role cdc login")
+    way_back("Restart a failed task")
+    all_published(waiting)
+    until_well()
+    all_matched(reconcile())
+
+
+@only_in_prove
+def test_lost_offsets_of_connect_lose_nothing(own: Stack, reconcile: Reconcile) -> None:
+    """Without the topic of its offsets a worker stores none; a new one goes on at the slots."""
+    all_published(handled(5))
+    topic = "connect-offsets"
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    admin.delete_topics([topic])[topic].result()
+    until_found("worker-topic-missing")
+    waiting = handled(20)
+    way_back("Make Connect's topics again")
+    own.restart("connect")
+    all_published(waiting)
+    until_well()
+    all_matched(reconcile())
