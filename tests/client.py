@@ -13,6 +13,7 @@ import psycopg
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 
+from contract.events import ACCEPTED, EVENTS
 from contract.names import DATABASE, INPUT_TOPIC, SUBSCRIBER
 
 Found = TypeVar("Found")
@@ -195,18 +196,27 @@ def until_published(
     )
 
 
+PUBLISHED = """
+    select payload->>'message_id' from outbox
+    where payload->>'message_id' = any(%s) and event_type = any(%s)
+"""
+
+
 def counts(ids: Sequence[str]) -> dict[str, Counter[str]]:
-    """Count how often each message id is in tracking, fulfillment, outbox and audit."""
+    """Count how often each message id is in tracking, fulfillment, outbox and audit.
+
+    In the outbox the events that decide are counted, and apart from them each event that follows.
+    """
     wanted = list(ids)
+    deciding = [event.event_type for event in EVENTS if event.outcome]
+    further = [event.event_type for event in EVENTS if event.follows == ACCEPTED]
     of = {
         "tracking": query("select message_id from tracking where message_id = any(%s)", wanted),
         "fulfillment": query(
             "select message_id from fulfillment where message_id = any(%s)", wanted
         ),
-        "outbox": query(
-            "select payload->>'message_id' from outbox where payload->>'message_id' = any(%s)",
-            wanted,
-        ),
+        "outbox": query(PUBLISHED, wanted, deciding),
+        **{event_type: query(PUBLISHED, wanted, [event_type]) for event_type in further},
         "audit_entry": query(
             "select message_id from audit_entry where message_id = any(%s)",
             wanted,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
+BY_HAND = Path(__file__).parent / "payments"
 BIN = Path(sys.executable).parent
 EXTRAS = ["aggregator", "entity", "version", "watermark", "dynamodb"]
 
@@ -136,4 +137,11 @@ def make_copy(template: Path, folder: Path, cache: Path, **answers: Any) -> Copy
     copy = Copy(folder, cache)
     copy.git("init", "-q")
     copy.commit("Copy the template")
+    return copy
+
+
+def make_payments(template: Path, folder: Path, cache: Path) -> Copy:
+    """Return a copy for payments, with what a person writes by hand laid over it."""
+    copy = make_copy(template, folder, cache)
+    shutil.copytree(BY_HAND, copy.path, dirs_exist_ok=True)
     return copy

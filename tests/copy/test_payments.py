@@ -4,16 +4,14 @@ The files in payments/ are all that is added, changed or deleted after `copier c
 """
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests.copy.copies import PORTS, STACK, Copy, Done, make_copy
+from tests.copy.copies import BY_HAND, PORTS, STACK, Copy, Done, make_payments
 
-BY_HAND = Path(__file__).parent / "payments"
 # One booking in another currency than its event, one receipt too many, and one too few.
 PLANTED = """
     update booking set currency = 'GBP' where message_id = '{other_currency}';
@@ -36,8 +34,7 @@ def service(
     template: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Copy]:
     """Return a copy with the files by hand laid over it; whatever it started is stopped."""
-    copy = make_copy(template, tmp_path_factory.mktemp("by-hand") / "payments", cache)
-    shutil.copytree(BY_HAND, copy.path, dirs_exist_ok=True)
+    copy = make_payments(template, tmp_path_factory.mktemp("by-hand") / "payments", cache)
     yield copy
     pipeline(copy, "down")
 

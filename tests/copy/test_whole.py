@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.copy.copies import EXTRAS, STACK, make_copy
+from tests.copy.copies import EXTRAS, STACK, Copy, make_copy, make_payments
 
+HOURS = 1.5  # of the two that a whole `make prove-copies` has, one copy may take this
 pytestmark = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
 
 
@@ -15,7 +16,18 @@ def test_the_whole_tests_and_the_demo_of_a_copy_pass(
     template: Path, cache: Path, tmp_path: Path, keep: list[str]
 ) -> None:
     """Without an edit, `make test` and then `make demo` end well in a copy."""
-    copy = make_copy(template, tmp_path / "copy", cache, keep=keep)
-    whole = copy.make("test", "demo", timeout=2 * 3600, **STACK)
+    pass_whole(make_copy(template, tmp_path / "copy", cache, keep=keep))
+
+
+def test_the_whole_tests_of_a_copy_with_a_contract_of_its_own_pass(
+    template: Path, cache: Path, tmp_path: Path
+) -> None:
+    """For payments too: the tests that come with the template need no edit for another contract."""
+    pass_whole(make_payments(template, tmp_path / "copy", cache))
+
+
+def pass_whole(copy: Copy) -> None:
+    """Assert that every test of a copy passes, and that its demo has a good verdict."""
+    whole = copy.make("test", "demo", timeout=HOURS * 3600, **STACK)
     assert whole.code == 0, whole.output
     assert "nothing lost, nothing doubled" in whole.output

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from cloudevents.core.bindings.kafka import KafkaMessage, from_binary
 from cloudevents.core.formats.json import JSONFormat
 
+from contract.events import ACCEPTED, EVENTS
+from contract.samples import fulfillment
 from ops.stack.stack import Stack
 from service.ids import derive
 from tests.builders import order, value
@@ -20,6 +22,8 @@ from tests.client import (
     until_handled,
     until_published,
 )
+
+[FULFILLED] = [event.event_type for event in EVENTS if event.outcome == ACCEPTED]
 
 
 def of(message_id: str) -> Callable[[Landed], bool]:
@@ -54,17 +58,16 @@ def test_one_order_passes_every_hop(stack: Stack) -> None:
 
     # Debezium publishes the fulfillment, byte for byte what the outbox holds, under the derived id.
     [(payload,)] = query(
-        "select payload::text from outbox where payload->>'message_id' = %s", message_id
+        "select payload::text from outbox where payload->>'message_id' = %s and event_type = %s",
+        message_id,
+        FULFILLED,
     )
     [event] = until_published("fulfillment.events", of(message_id), 1)
     assert event.key == order_id
     assert event.value == payload.encode()
     assert event.headers["id"] == derive("event", message_id).encode()
-    assert json.loads(event.value) == order(order_id) | {
-        "message_id": message_id,
-        "fulfillment_id": derive("fulfillment", message_id),
-        "total": "47.70",
-    }
+    fulfillment_id = derive("fulfillment", message_id)
+    assert json.loads(event.value) == fulfillment(order(order_id), message_id, fulfillment_id)
 
     # The audit entry is published too.
     [audited] = until_published("audit.events", of(message_id), 1)
@@ -109,9 +112,9 @@ def test_a_cloudevents_sdk_reads_the_headers(stack: Stack) -> None:
     assert None not in event.headers.values()
     assert not [name for name in event.headers if "debezium" in name]
     assert event.headers["traceparent"] == trace.encode()
-    assert event.headers["event_type"] == b"order-fulfilled"
+    assert event.headers["event_type"] == FULFILLED.encode()
     read = from_binary(KafkaMessage(event.headers, event.key.encode(), event.value), JSONFormat())
     assert read.get_id() == derive("event", message_id)
-    assert read.get_type() == "order-fulfilled"
+    assert read.get_type() == FULFILLED
     assert read.get_source() == "/fulfillment"
     assert read.get_time() is not None

@@ -15,7 +15,9 @@ from service.settings import Settings
 PUBLISH = text("""
     insert into outbox (event_id, aggregate_type, aggregate_id, event_type, traceparent, payload)
     select :event_id, aggregate_type, aggregate_id, event_type, traceparent, payload
-    from outbox where payload->>'message_id' = :message_id limit 1
+    from outbox
+    where payload->>'message_id' = :message_id and aggregate_type = 'fulfillment'
+    limit 1
 """)
 
 

@@ -49,15 +49,15 @@ def test_a_topic_that_is_not_landed_is_named(
     """Outbox rows for a topic without a table end the job; what landed once is still compared."""
     settings = Settings(delta_root=str(tmp_path))
     topics = topics_to_land(settings, [])
-    rows = [(topic,) for topic in ("receipt.events", EVENTS[0].topic, "receipt.events")]
+    rows = [(topic,) for topic in ("nowhere.events", EVENTS[0].topic, "nowhere.events")]
     outbox = spark.createDataFrame(rows, "topic string")
     with pytest.raises(SystemExit) as ended:
         retired_topics(spark, settings, topics, outbox)
     assert ended.value.code == 2
     [sentence] = capsys.readouterr().err.splitlines()
-    assert sentence.startswith("topic receipt.events is not landed")
-    make_tables(spark, settings.delta_root, ["receipt.events"])
-    assert retired_topics(spark, settings, topics, outbox) == ["receipt.events"]
+    assert sentence.startswith("topic nowhere.events is not landed")
+    make_tables(spark, settings.delta_root, ["nowhere.events"])
+    assert retired_topics(spark, settings, topics, outbox) == ["nowhere.events"]
 
 
 def test_a_table_with_other_columns_is_refused(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from contract.events import ACCEPTED, EVENTS, REASONS, Event
+from contract.events import ACCEPTED, REASONS, Event
 from contract.names import DEAD_LETTER_TOPIC, INPUT_TOPIC
 from spark.hops import (
     AUDIT_ENTRY_TO_OUTBOX,
@@ -22,7 +22,7 @@ from spark.hops import (
 )
 from spark.outcome import count_outcomes, first_findings, late_partitions
 from spark.report import COUNTS
-from tests.spark.world import FULFILLMENTS, LAGGING, REJECTIONS, World
+from tests.spark.world import DECIDING, FULFILLMENTS, LAGGING, REJECTIONS, World
 
 HANDLED = input_to_tracking(INPUT_TOPIC)
 LEDGER = ledger_to_input(INPUT_TOPIC)
@@ -471,7 +471,7 @@ def test_what_may_still_come_out_waits(spark: SparkSession) -> None:
 def test_each_accepted_message_has_exactly_one_further_event(spark: SparkSession) -> None:
     """A further event that is missing or doubled is found in its hop, and is no second effect."""
     further = Event("receipt-issued", "receipt.events", follows=ACCEPTED)
-    world = World(events=[*EVENTS, further])
+    world = World(events=[*DECIDING, further])
 
     def issue(message_id: str, event_id: str) -> None:
         payload = {"message_id": message_id}

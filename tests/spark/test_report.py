@@ -8,6 +8,7 @@ from spark.outcome import DEFECTS
 from spark.picture import draw
 from spark.report import COUNTS, Row, render_page, render_text, verdict_of
 from spark.standstill import Behind
+from tests.spark.world import DECIDING
 
 OUTBOX_TOPICS = ["fulfillment.events", "rejection.events", DEAD_LETTER_TOPIC]
 
@@ -37,7 +38,7 @@ def result_of(*hops: Row, behind: Sequence[Behind] = ()) -> Row:
 
 def test_the_picture_shows_every_hop_of_the_core() -> None:
     """A hop that is added or renamed must be drawn: the picture has the names of the path."""
-    *named, to_topics = [hop.name for hop in make_hops(INPUT_TOPIC)]
+    *named, to_topics = [hop.name for hop in make_hops(INPUT_TOPIC, DECIDING)]
     assert to_topics == f"{OUTBOX_TO}topic"
     wanted = {*named, *(f"{OUTBOX_TO}{topic}" for topic in [*OUTBOX_TOPICS, "audit.events"])}
     assert draw(INPUT_TOPIC, OUTBOX_TOPICS).hops() == wanted
