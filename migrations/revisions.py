@@ -15,9 +15,12 @@ import psycopg
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import Engine, create_engine
 
+from contract.events import EVENTS
 from contract.extras import FOLDER, manifests
+from contract.names import DATABASE
+from migrations.aggregate_types import read_aggregate_types
 from migrations.settings import Settings
 
 HERE = Path(__file__).parent
@@ -47,10 +50,42 @@ class SchemaError(Exception):
 
 
 def upgrade_tables(settings: Settings, name: str) -> None:
-    """Bring a database to the newest revision of the core and of every extra that is here."""
+    """Bring a database to the newest revision of the core and of every extra that is here.
+
+    The extras come first, because 0002 gives the outbox a fixed list of aggregate types.
+    """
     missing = find_missing(settings, name)
     with alembic_config(settings, name, missing) as config:
+        for head in heads_of_extras(config):
+            command.upgrade(config, head)
         command.upgrade(config, "heads")
+        if name == DATABASE:
+            refuse_unknown_types(config, settings.databases()[name])
+
+
+def heads_of_extras(config: Config) -> list[str]:
+    """Return the newest revision of each extra."""
+    scripts = ScriptDirectory.from_config(config)
+    heads = []
+    for head in scripts.get_heads():
+        script = scripts.get_revision(head)
+        if FOLDER in Path(script.path).parents:
+            heads.append(head)
+    return heads
+
+
+def refuse_unknown_types(config: Config, database: str) -> None:
+    """Refuse an outbox that would not take what the contract publishes."""
+    engine: Engine = config.attributes["engine"]
+    with engine.connect() as connection:
+        allowed = read_aggregate_types(connection)
+    for event in EVENTS:
+        if event.aggregate_type not in allowed:
+            raise SchemaError(
+                f"the outbox of database {database} takes no aggregate type {event.aggregate_type}"
+                f" ({event.event_type} in contract/events.py): add a revision that says "
+                f'allow_aggregate_type("{event.aggregate_type}") (docs/operate.md)'
+            )
 
 
 def downgrade_tables(settings: Settings, name: str) -> None:
