@@ -39,7 +39,14 @@ def prepare(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Non
     retry.wrap("start", choose_start)(consumer.consumer, settings)
 
 
-def claim_event_types(engine: Engine, subscriber: str, event_types: Sequence[str]) -> None:
+def claim_event_types(
+    engine: Engine,
+    subscriber: str,
+    event_types: Sequence[str],
+    *,
+    setting: str = "SUBSCRIBER",
+    file: str = "contract/events.py",
+) -> None:
     """Note that this subscriber publishes these event types, or end the process if another does.
 
     Two subscribers that publish the same event would give each message two effects downstream.
@@ -58,9 +65,9 @@ def claim_event_types(engine: Engine, subscriber: str, event_types: Sequence[str
             connection.commit()
     if taken is not None:
         exit_with_error(
-            f"SUBSCRIBER={subscriber}: {taken.event_type} is already published by subscriber"
-            f" {taken.subscriber}; set SUBSCRIBER={taken.subscriber}, or give this subscriber"
-            " events of its own in contract/events.py"
+            f"{setting}={subscriber}: {taken.event_type} is already published by subscriber"
+            f" {taken.subscriber}; set {setting}={taken.subscriber}, or give this subscriber"
+            f" events of its own in {file}"
         )
 
 

@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 import structlog
@@ -12,6 +13,7 @@ from sqlalchemy import Engine
 
 from extras.aggregator.group import Partition
 from extras.aggregator.handler import States, Steps, handle
+from extras.aggregator.names import INPUT_TOPIC, TOTALLED, UNRECOVERABLE
 from extras.aggregator.replay import keep_replaying, replay
 from extras.aggregator.settings import Settings
 from extras.aggregator.store import find_first, load_states, track
@@ -24,6 +26,7 @@ from service.logs import configure_logs
 from service.metrics import ABANDONED
 from service.outage import AbandonedError, OutageError, Retry
 from service.settings import Settings as ServiceSettings
+from service.start import claim_event_types
 
 log = structlog.get_logger()
 Wire = Callable[[Settings, Engine, RecordConsumer], Steps]
@@ -97,15 +100,24 @@ def make_replay(
         engine,
         partial(read_between, service.kafka(), stopping.is_set),
         partial(find_first, engine, service.subscriber),
-        settings.batch_topic,
+        service.input_topic,
         settings.open_too_long_seconds,
     )
 
 
-def main(wire: Wire = wire) -> None:
+def prepare(service: ServiceSettings, engine: Engine, consumer: RecordConsumer) -> None:
+    """Claim the events that end a group, or end the process if another subscriber has them."""
+    retry = Retry(consumer.idle, service.retry_first_seconds, service.retry_cap_seconds)
+    claim = partial(
+        claim_event_types, setting="AGGREGATOR_GROUP_ID", file="extras/aggregator/names.py"
+    )
+    retry.wrap("start", claim)(engine, service.subscriber, [TOTALLED, UNRECOVERABLE])
+
+
+def main(wire: Wire = wire, topic: str = INPUT_TOPIC) -> None:
     """Run until SIGTERM, with the replayer in a thread of its own; if one fails, both end."""
     settings = Settings()
-    service = settings.service()
+    service = settings.service(topic)
     stopping = threading.Event()
     configure_logs(service.log_level)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -113,10 +125,12 @@ def main(wire: Wire = wire) -> None:
     engine = connect_to(
         service.database_url, service.database_password_file, service.database_timeout_seconds
     )
+    consumer = RecordConsumer(service, stopping.is_set)
+    serve_health(service, engine, consumer)
+    with suppress(AbandonedError):
+        prepare(service, engine, consumer)
     replay_once = make_replay(settings, service, engine, stopping)
     with ThreadPoolExecutor(1, "replay") as threads:
-        consumer = RecordConsumer(service, stopping.is_set)
-        serve_health(service, engine, consumer)
         replaying = threads.submit(keep_replaying, replay_once, settings.replay_seconds, stopping)
         replaying.add_done_callback(lambda _: stopping.set())
         try:

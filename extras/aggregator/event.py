@@ -3,6 +3,7 @@
 from typing import Any
 
 from extras.aggregator.group import Group
+from extras.aggregator.names import TOTALLED, UNRECOVERABLE
 from service.ids import derive, traceparent
 from service.record import DeadLetter, payload
 
@@ -13,13 +14,13 @@ Event = dict[str, Any]
 
 def total_event(group: Group) -> Event:
     """Return the total of a group that was summed from its first message to its completion."""
-    return end_event(group, "batch-totalled", group.total)
+    return end_event(group, TOTALLED, group.total)
 
 
 def unrecoverable_event(group: Group) -> Event:
     """Return the event that comes where a total would have come: the group's records are gone."""
     body = {"batch_id": group.batch_id, "begin": group.begin, "reason": GONE}
-    return end_event(group, "batch-unrecoverable", body)
+    return end_event(group, UNRECOVERABLE, body)
 
 
 def end_event(group: Group, event_type: str, body: dict[str, Any]) -> Event:

@@ -1,4 +1,4 @@
-"""The contract of batch.events: an item of a group, its completion, or a reason to be neither."""
+"""The contract of the input: an item of a group, its completion, or a reason to be neither."""
 
 from hashlib import sha256
 from typing import Annotated, Any, NamedTuple

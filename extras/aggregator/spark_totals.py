@@ -2,19 +2,18 @@
 
 from pathlib import Path
 
+from extras.aggregator.names import INPUT_TOPIC, TOTAL_TOPIC, UNRECOVERABLE
 from spark.hops import Hop, comes_out, goes_in
 from spark.parts import Part
 from spark.statements import read_statements
 
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
-INPUT_TOPIC = "batch.events"
-TOTAL_TOPIC = "batch-total.events"
-HOP = "batch.events → total"
+HOP = f"{INPUT_TOPIC} → total"
 
 SOURCE = "'batch ' || place"  # never late: the query leaves out what cannot be judged yet
-UNRECOVERABLE = """
+RECORDS_GONE = f"""
     if(
-        kind = 'batch-unrecoverable',
+        kind = '{UNRECOVERABLE}',
         'unrecoverable: its records were gone before they could be replayed',
         null
     )
@@ -32,7 +31,7 @@ def part() -> Part:
                 id="place",
                 effect="event_id",
                 fingerprint="compared",
-                problem=UNRECOVERABLE,
+                problem=RECORDS_GONE,
                 source=SOURCE,
                 when="event_id is not null",
             ),
@@ -41,7 +40,7 @@ def part() -> Part:
     return Part(
         input_topics=(INPUT_TOPIC,),
         event_topics=(TOTAL_TOPIC,),
-        tables={"batch": STATEMENTS["batch"]},
+        tables={"batch": STATEMENTS["batch"].replace("{input_topic}", INPUT_TOPIC)},
         frames={"batch_sum": STATEMENTS["batch_sum"]},
         hops=(total,),
     )

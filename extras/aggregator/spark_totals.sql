@@ -12,14 +12,14 @@ select
     null as event_id,
     null as compared
 from batch_position
-where topic = 'batch.events'
+where topic = '{input_topic}'
 union all
 select 'open', concat_ws('/', topic, partition, "offset"), null, null, null
 from open_batch
 union all
 select 'dead letter', concat_ws('/', topic, partition, "offset"), null, null, null
 from dead_letter
-where topic = 'batch.events' and reason <> 'complete: no batch of this key is open'
+where topic = '{input_topic}' and reason <> 'complete: no batch of this key is open'
 union all
 select
     event_type,
@@ -29,7 +29,7 @@ select
     concat_ws(' ', aggregate_id, payload->>'items', payload->>'units', payload->>'amount')
 from outbox
 cross join lateral (select payload->'begin' as begin) as place
-where aggregate_type = 'batch-total' and begin->>'topic' = 'batch.events'
+where aggregate_type = 'batch-total' and begin->>'topic' = '{input_topic}'
 
 -- name: batch_sum
 -- In Spark SQL. A message counts where its id comes first. A group ends with a completion, and the
@@ -37,6 +37,7 @@ where aggregate_type = 'batch-total' and begin->>'topic' = 'batch.events'
 -- group that is still open.
 with message as (
     select
+        landed.topic,
         landed.partition,
         landed.offset,
         key,
@@ -47,7 +48,7 @@ with message as (
     from {landed} as landed
     join {batch} as summed
         on summed.kind = 'position'
-        and summed.place = concat_ws('/', topic, landed.partition)
+        and summed.place = concat_ws('/', landed.topic, landed.partition)
         and landed.offset < summed.offset
     left anti join {batch} as dead_letter
         on dead_letter.kind = 'dead letter'
@@ -70,10 +71,10 @@ member as (
 ),
 total as (
     select
-        concat_ws('/', 'batch.events', partition, min(offset)) as place,
+        concat_ws('/', topic, partition, min(offset)) as place,
         concat_ws(' ', key, count_if(not complete), sum(units), sum(amount)) as compared
     from member
-    group by partition, key, completions
+    group by topic, partition, key, completions
     having count_if(complete) = 1 and count_if(not complete) > 0
 )
 select total.*

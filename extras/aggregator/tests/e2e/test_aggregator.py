@@ -6,15 +6,19 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from signal import Signals
+from typing import NamedTuple
 
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from sqlalchemy import Engine
 
 from extras.aggregator.group import Group
+from extras.aggregator.names import INPUT_TOPIC, TOTAL_TOPIC, TOTALLED, UNRECOVERABLE
 from extras.aggregator.tests.batches import COMPLETE, Total, item, published
 from ops.stack.stack import Stack
+from service.start import claim_event_types
 from tests.client import (
     Sent,
     away,
@@ -29,7 +33,7 @@ from tests.client import (
 )
 from tests.reconciliation import Reconcile, all_matched, hop
 
-TOPIC, TOTALS = "batch.events", "batch-total.events"
+TOPIC, TOTALS = INPUT_TOPIC, TOTAL_TOPIC
 
 
 @pytest.fixture
@@ -282,20 +286,31 @@ def test_afterwards_everything_reconciles(stack: Stack, reconcile: Reconcile) ->
     assert hop(result, f"outbox → {TOTALS}")["matched"] >= 60 * len(STEPS)
 
 
+class Own(NamedTuple):
+    """An aggregator that reads a topic of one test alone."""
+
+    stack: Stack
+    topic: str
+
+    @property
+    def command(self) -> list[str]:
+        """Return what runs it."""
+        return [sys.executable, "-m", "extras.aggregator.tests.e2e.on_topic", self.topic]
+
+    def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        self.stack.start("aggregator", self.command)
+
+
 @pytest.fixture
-def own(spoiled: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    """An aggregator of a topic of this test alone."""
+def own(spoiled: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Own]:
+    """Return an aggregator that is not started yet, and stop it afterwards."""
+    monkeypatch.setenv("REPLAY_SECONDS", "0.5")
     topic = fresh("batch")
-    for name, value in {
-        "BATCH_TOPIC": topic,
-        "AGGREGATOR_GROUP_ID": topic,
-        "REPLAY_SECONDS": "0.5",
-    }.items():
-        monkeypatch.setenv(name, value)
     client = admin()
     for made in client.create_topics([NewTopic(topic, 3, 1)]).values():
         made.result(30)
-    yield spoiled
+    yield Own(spoiled, topic)
     spoiled.stop("aggregator")
 
 
@@ -304,22 +319,74 @@ def admin() -> AdminClient:
     return AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
 
 
-def test_records_that_are_gone_are_told_on_the_topic(own: Stack) -> None:
+def run_to_its_end(command: Sequence[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run an aggregator that refuses to start."""
+    return subprocess.run(
+        command,
+        env=env | {"AGGREGATOR_PORT": "0"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def until_claimed() -> None:
+    """Wait until the aggregator has claimed the events that end a group."""
+    claims = "select event_type from publisher where subscriber = 'aggregator' order by 1"
+    until(
+        lambda: query(claims),
+        lambda claimed: claimed == [(TOTALLED,), (UNRECOVERABLE,)],
+        30,
+        "the aggregator has not claimed its events",
+    )
+
+
+def test_another_subscriber_may_not_publish_totals(own: Own, engine: Engine) -> None:
+    """The aggregator claims its events: an aggregator or a service of another name is refused."""
+    own.start()
+    until_claimed()
+    for event_type in (TOTALLED, UNRECOVERABLE):
+        with pytest.raises(SystemExit):
+            claim_event_types(engine, "somebody else", [event_type])
+    ended = run_to_its_end(own.command, own.stack.env() | {"AGGREGATOR_GROUP_ID": "another"})
+    assert ended.returncode == 2
+    [sentence] = [line for line in ended.stderr.splitlines() if not line.startswith("{")]
+    assert sentence == (
+        f"AGGREGATOR_GROUP_ID=another: {TOTALLED} is already published by subscriber aggregator;"
+        " set AGGREGATOR_GROUP_ID=aggregator, or give this subscriber events of its own in"
+        " extras/aggregator/names.py"
+    )
+
+
+def test_control_without_the_claim_another_subscriber_is_let_in(own: Own, engine: Engine) -> None:
+    """What refuses it is the aggregator's rows of `publisher`, and nothing else."""
+    own.start()
+    until_claimed()
+    with connect(role="postgres") as admin:
+        unclaim = "delete from publisher where event_type = %s"
+        admin.execute(unclaim, [TOTALLED])
+        claim_event_types(engine, "somebody else", [TOTALLED])
+        admin.execute(unclaim, [TOTALLED])
+    claim_event_types(engine, "aggregator", [TOTALLED])
+
+
+def test_records_that_are_gone_are_told_on_the_topic(own: Own) -> None:
     """Where retention took a group's beginning, an event says that its total will not come."""
-    topic, key = os.environ["BATCH_TOPIC"], fresh("b")
-    own.start("aggregator")
+    topic, key = own.topic, fresh("b")
+    own.start()
     [(partition, offset), _] = send(items(key, [1, 2]), topic)
     until(
-        lambda: committed(topic, topic)[partition],
+        lambda: committed("aggregator", topic)[partition],
         lambda at: at == offset + 2,
         30,
         "the items are not summed",
     )
-    kill(own)
+    kill(own.stack)
     client = admin()
     for deleted in client.delete_records([TopicPartition(topic, partition, offset + 1)]).values():
         deleted.result(30)
-    own.start("aggregator")
+    own.start()
     send([end(key), *items(key, [4]), end(key)], topic)
     events = until_published(TOTALS, lambda e: e.key == key, 2)
     bodies = {event.headers["event_type"]: json.loads(event.value) for event in events}
@@ -336,18 +403,14 @@ def test_records_that_are_gone_are_told_on_the_topic(own: Stack) -> None:
     )
 
 
-def test_a_topic_that_was_made_anew_stops_the_aggregator(own: Stack) -> None:
+def test_a_topic_that_was_made_anew_stops_the_aggregator(own: Own) -> None:
     """Summed up to beyond the topic's end, it says so and ends instead of skipping new records."""
-    topic = os.environ["BATCH_TOPIC"]
+    topic = own.topic
     with connect(role="app") as connection:
         for partition in range(3):
             connection.execute("insert into batch_position values (%s, %s, 99)", [topic, partition])
     send([*items(fresh("b"), [1])], topic)
-    command = [sys.executable, "-m", "extras.aggregator"]
-    env = own.env() | {"AGGREGATOR_PORT": "0"}
-    ended = subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = run_to_its_end(own.command, own.stack.env())
     assert ended.returncode == 1
     assert (
         "ends at 1, but is summed up to 99: was the topic made again?"

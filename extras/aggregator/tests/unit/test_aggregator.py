@@ -6,9 +6,11 @@ from decimal import Decimal
 
 import pytest
 
+from contract.extras import manifests
 from extras.aggregator.group import Changes, FirstMessage, Group, PartitionState, drop_repeats, fold
 from extras.aggregator.handler import Steps, handle
 from extras.aggregator.message import Message, read
+from extras.aggregator.names import INPUT_TOPIC, TOTAL_TOPIC
 from extras.aggregator.settings import Settings
 from extras.aggregator.tests.batches import COMPLETE, Log, expected, in_order, item
 from service.record import DeadLetter, Record
@@ -21,7 +23,7 @@ def reason(
 ) -> str:
     """Why this is no message of a batch."""
     found = read(
-        Record("batch.events", 0, 0, key, value, [("message_id", message_id) for message_id in ids])
+        Record(INPUT_TOPIC, 0, 0, key, value, [("message_id", message_id) for message_id in ids])
     )
     assert isinstance(found, DeadLetter), found
     return f"{found.kind}: {found.reason}"
@@ -237,7 +239,12 @@ def test_its_group_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     service = Settings().service()
     own = (service.group_id, service.subscriber, service.input_topic, service.service_port)
-    assert own == ("aggregator", "aggregator", "batch.events", 8082)
+    assert own == ("aggregator", "aggregator", INPUT_TOPIC, 8082)
+
+
+def test_its_topics_are_those_of_the_manifest() -> None:
+    """What the service and the Spark part read and write is what the manifest has made."""
+    assert manifests("topics")["aggregator"].keys() == {INPUT_TOPIC, TOTAL_TOPIC}
 
 
 def test_changes_keep_their_sequence() -> None:

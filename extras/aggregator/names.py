@@ -1,0 +1,8 @@
+"""The names that the service and the Spark part share."""
+
+INPUT_TOPIC = "batch.events"
+TOTAL_TOPIC = "batch-total.events"
+
+# The events that end a group. No other subscriber may publish them.
+TOTALLED = "batch-totalled"
+UNRECOVERABLE = "batch-unrecoverable"
