@@ -129,8 +129,8 @@ def read_sequence(record: Record) -> int | None:
     return int(numbers[0])
 
 
-def payload(letter: DeadLetter) -> dict[str, Any]:
-    """Return the body of a dead letter's event: a pure function of the record."""
+def payload(letter: DeadLetter, subscriber: str) -> dict[str, Any]:
+    """Return the body of a dead letter's event: a pure function of record and subscriber."""
     record = letter.record
     value = record.value
     key_kept = record.key[:REST_KEPT] if record.key else record.key
@@ -138,6 +138,7 @@ def payload(letter: DeadLetter) -> dict[str, Any]:
     room_for_headers = REST_KEPT - len(key_kept or b"")
     return {
         **record.place,
+        "subscriber": subscriber,
         "kind": letter.kind,
         "reason": letter.reason,
         "key": base64(key_kept),

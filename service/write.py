@@ -216,7 +216,7 @@ def rows(items: Sequence[Item], subscriber: str = SUBSCRIBER, rule: Rule = RULE)
     found = []
     for n, item in enumerate(items):
         if isinstance(item, DeadLetter):
-            row = letter_row(item)
+            row = letter_row(item, subscriber)
         else:
             row = message_row(item, subscriber, further_types)
             row |= rule.facts(item, subscriber)
@@ -225,16 +225,17 @@ def rows(items: Sequence[Item], subscriber: str = SUBSCRIBER, rule: Rule = RULE)
     return to_json(found).decode()
 
 
-def letter_row(letter: DeadLetter) -> dict[str, Any]:
+def letter_row(letter: DeadLetter, subscriber: str) -> dict[str, Any]:
     """Return what is stored of a dead letter; its event id is derived from its place."""
     place = letter.record.place
-    event_id = derive("dead-letter", "{topic}/{partition}/{offset}".format_map(place))
+    position = "{topic}/{partition}/{offset}".format_map(place)
+    event_id = derive("dead-letter", position, subscriber)
     return {
         **place,
         "is_message": False,
         "event_id": event_id,
         "traceparent": traceparent(None, event_id),
-        "dead_letter": payload(letter),
+        "dead_letter": payload(letter, subscriber),
     }
 
 

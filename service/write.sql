@@ -58,8 +58,9 @@ undecided as (
 ),
 
 buried as (
-    insert into dead_letter (topic, partition, "offset", kind, reason)
-    select topic, partition, "offset", dead_letter->>'kind', dead_letter->>'reason'
+    insert into dead_letter (subscriber, topic, partition, "offset", kind, reason)
+    select
+        :subscriber, topic, partition, "offset", dead_letter->>'kind', dead_letter->>'reason'
     from item
     where not is_message
     order by topic, partition, "offset"

@@ -110,7 +110,7 @@ select
     coalesce(dead_letter, outcome) as became,
     if(became <> expected, concat('expected ', expected, ', became ', became), null) as problem
 from {ledger}
-left join (select position, {dead_letter_outcome} as dead_letter from {dead_letter})
+left join (select position, {dead_letter_outcome} as dead_letter from {dead_letter} where is_own)
     using (position)
 left join (select message_id, outcome from {outbox} where outcome is not null)
     using (message_id)

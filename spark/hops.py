@@ -141,7 +141,12 @@ def service_hops(input_topic: str) -> list[Hop]:
                     source="'record ' || position",
                     when=of_input,
                 ),
-                comes_out("dead_letter", id="position", effect="'dead letter'", when=of_input),
+                comes_out(
+                    "dead_letter",
+                    id="position",
+                    effect="'dead letter'",
+                    when=f"is_own and {of_input}",
+                ),
                 must_agree("outbox", id="key", fingerprint="value_sha256", when=IS_DEAD_LETTER),
             ),
         ),
@@ -174,8 +179,8 @@ def service_hops(input_topic: str) -> list[Hop]:
         Hop(
             DEAD_LETTER_TO_OUTBOX,
             (
-                goes_in("dead_letter", id="position"),
-                comes_out("outbox", id="key", effect="event_id", when=IS_DEAD_LETTER),
+                goes_in("dead_letter", id="letter"),
+                comes_out("outbox", id="letter", effect="event_id", when=IS_DEAD_LETTER),
             ),
         ),
     ]

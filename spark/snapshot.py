@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from contract.events import COMPARED, EVENTS
+from contract.names import SUBSCRIBER
 from spark.parts import Part
 from spark.session import exit_with_error
 from spark.statements import read_statements
@@ -115,11 +116,12 @@ def read_tables(
     outbox = fulfillment.read(spark, statements["outbox"])
     audit_outbox = audit.read(spark, statements["outbox"])
     tracking = fulfillment.read(spark, statements["tracking"])
+    dead_letter = fulfillment.read(spark, statements["dead_letter"])
     is_of_subscriber = F.col("subscriber") == subscriber
     frames = {
         "tracking": tracking.where(is_of_subscriber),
         "fulfillment": fulfillment.read(spark, statements["fulfillment"]),
-        "dead_letter": fulfillment.read(spark, statements["dead_letter"]),
+        "dead_letter": dead_letter.withColumn("is_own", is_of_subscriber),
         "outbox": outbox.union(audit_outbox),
         "audit_entry": audit.read(spark, statements["audit_entry"]),
     }
@@ -143,6 +145,7 @@ def table_statements() -> dict[str, str]:
         "audited_columns": ", ".join(["outcome", *audited_columns]),
         "audited_fields": ", ".join(["outcome", *audited_fields]),
         "outcomes": ", ".join(outcomes),
+        "default_subscriber": f"'{SUBSCRIBER}'",
     }
     statements = {}
     for name, sql in read_statements(STATEMENTS_FILE).items():

@@ -26,10 +26,13 @@ select
 from fulfillment
 
 -- name: dead_letter
+-- `letter` tells the letters of two subscribers for one record apart, as the outbox's does.
 select
+    subscriber,
     topic,
     concat_ws('/', topic, partition, "offset") as position,
-    concat_ws('/', 'record ' || topic, partition, "offset") as source
+    concat_ws('/', 'record ' || topic, partition, "offset") as source,
+    concat_ws('/', topic, partition, "offset", nullif(subscriber, {default_subscriber})) as letter
 from dead_letter
 
 -- name: audit_entry
@@ -65,6 +68,7 @@ select
     body->>'value_sha256' as value_sha256,
     body->>'audit_entry_id' as audit_entry_id,
     occurred_at,
+    concat_ws('/', aggregate_id, nullif(body->>'subscriber', {default_subscriber})) as letter,
     deciding.outcome,
     jsonb_build_array({audited_fields})::text as audited,
     case aggregate_type

@@ -39,7 +39,7 @@ def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
     return Steps(
         load_states=retry.wrap("stand", partial(load_checked, engine, consumer.consumer)),
         track=retry.wrap("track", partial(track, engine, service.subscriber)),
-        write=retry.wrap("write", partial(write, engine)),
+        write=retry.wrap("write", partial(write, engine, service.subscriber)),
         commit=retry.wrap("commit", consumer.commit),
     )
 

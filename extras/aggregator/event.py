@@ -35,13 +35,14 @@ def end_event(group: Group, event_type: str, body: dict[str, Any]) -> Event:
     }
 
 
-def dead_letter_event(letter: DeadLetter) -> Event:
+def dead_letter_event(letter: DeadLetter, subscriber: str) -> Event:
     """Return the event of a dead letter."""
     place = letter.record.place
-    event_id = derive("dead-letter", "{topic}/{partition}/{offset}".format_map(place))
+    position = "{topic}/{partition}/{offset}".format_map(place)
+    event_id = derive("dead-letter", position, subscriber)
     return {
         **place,
         "event_id": event_id,
         "traceparent": traceparent(None, event_id),
-        "payload": payload(letter),
+        "payload": payload(letter, subscriber),
     }

@@ -93,8 +93,14 @@ BURY = text("""
             payload json
         )
     ), buried as (
-        insert into dead_letter (topic, partition, "offset", kind, reason)
-        select topic, partition, "offset", payload->>'kind', payload->>'reason'
+        insert into dead_letter (subscriber, topic, partition, "offset", kind, reason)
+        select
+            payload->>'subscriber',
+            topic,
+            partition,
+            "offset",
+            payload->>'kind',
+            payload->>'reason'
         from letter
         order by topic, partition, "offset"
         on conflict do nothing
@@ -130,13 +136,13 @@ class Move(NamedTuple):
     next: int
 
 
-def write(engine: Engine, moves: Sequence[Move], changes: Changes) -> None:
+def write(engine: Engine, subscriber: str, moves: Sequence[Move], changes: Changes) -> None:
     """Write everything that a batch brings about in one transaction, or raise MovedError."""
     move_rows = [move._asdict() for move in moves]
     begun = [begun_row(group) for group in changes.begun]
     completed = [completed_row(group, offset) for group, offset in changes.completed]
     closed = [total_event(group) for group in changes.closed]
-    letters = [dead_letter_event(letter) for letter in changes.letters]
+    letters = [dead_letter_event(letter, subscriber) for letter in changes.letters]
     steps = [(BEGIN, begun), (COMPLETE, completed), (CLOSE, closed), (BURY, letters)]
     read_committed = engine.execution_options(isolation_level="READ COMMITTED")
     with classify_errors(), read_committed.begin() as transaction:

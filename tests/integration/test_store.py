@@ -153,6 +153,26 @@ def test_two_subscribers_have_an_event_each(engine: Engine) -> None:
     assert tables["outbox"][message_id] == 2
 
 
+def test_two_subscribers_have_a_dead_letter_each(engine: Engine, subscriber: str) -> None:
+    """What neither can take is a dead letter of both, and the event of neither is swallowed."""
+    broken = record(fresh("m"), b"{", topic=fresh("topic"))
+    position = "{topic}/{partition}/{offset}".format_map(broken.place)
+    for who in (SUBSCRIBER, subscriber, SUBSCRIBER, subscriber):
+        store(engine, who, [broken])
+    letters = query("select subscriber from dead_letter where topic = %s", broken.topic)
+    assert sorted(letters) == sorted([(SUBSCRIBER,), (subscriber,)])
+    published = query(
+        "select payload->>'subscriber', event_id::text from outbox where aggregate_id = %s",
+        position,
+    )
+    assert sorted(published) == sorted(
+        [
+            (SUBSCRIBER, str(uuid5(NAMESPACE, f"dead-letter/{position}"))),
+            (subscriber, derive("dead-letter", position, subscriber)),
+        ]
+    )
+
+
 def test_the_ids_of_the_default_subscriber_do_not_contain_it(engine: Engine) -> None:
     """What version 0.1 has published keeps its event id, so that nothing is published again."""
     message_id = fresh("m")

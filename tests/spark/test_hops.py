@@ -187,6 +187,17 @@ def dead_letter_without_event(world: World, message_id: str) -> Found:
     return {(DEAD_LETTER_TO_OUTBOX, position, "missing"), event}
 
 
+def dead_letter_of_another_without_event(world: World, message_id: str) -> Found:
+    """What another subscriber could not take, and has not told: it is not told by our letter."""
+    position = world.order(message_id, b"poison")
+    world.bury(position)
+    world.bury(position, subscriber="another")
+    letter = f"{position}/another"
+    world.remove("outbox", event_id=f"event-{letter}")
+    event = (f"{OUTBOX_TO}{DEAD_LETTER_TOPIC}", f"event-{letter}", "extra")
+    return {(DEAD_LETTER_TO_OUTBOX, letter, "missing"), event}
+
+
 def audit_entry_missing(world: World, message_id: str) -> Found:
     """A message without an audit entry; the entry's event is left over."""
     world.fulfill(message_id)
@@ -282,7 +293,8 @@ DEFECTS: list[Plant] = [
     buried_other_bytes, tracked_from_nowhere, fulfillment_removed, fulfillment_altered,
     fulfilled_and_rejected, rejected_for_nobody, rejected_for_another, rejected_for_no_reason,
     event_never_written, two_event_ids, event_never_published, event_altered,
-    event_key_altered, event_from_nowhere, dead_letter_without_event, audit_entry_missing,
+    event_key_altered, event_from_nowhere, dead_letter_without_event,
+    dead_letter_of_another_without_event, audit_entry_missing,
     audit_entry_doubled, audit_entry_altered, audit_refused, audit_not_marked, landed_row_removed,
     landed_row_doubled, acknowledged_and_altered, acknowledged_and_lost, other_way_than_meant,
 ]  # fmt: skip
@@ -331,6 +343,12 @@ def buried_with_known_bytes(world: World, message_id: str) -> Found:
     return set()
 
 
+def buried_by_another(world: World, message_id: str) -> Found:
+    """An order that we have handled and that another subscriber could not take."""
+    world.bury(world.fulfill(message_id), b"an order", subscriber="another")
+    return set()
+
+
 def lagging(world: World, message_id: str) -> Found:
     """Handled after the committed offsets were read: all of it is late, nothing is lost."""
     world.fulfill(message_id, LAGGING)
@@ -370,7 +388,7 @@ def settled_and_lagging_redelivery(world: World, message_id: str) -> Found:
 
 LAWFUL: list[Plant] = [
     redelivered, published_twice, rejected, rejected_without_a_winner, buried,
-    buried_with_known_bytes, lagging,
+    buried_with_known_bytes, buried_by_another, lagging,
     lagging_and_not_tracked_yet, lagging_dead_letter, lagging_first_and_settled_redelivery,
     settled_and_lagging_redelivery,
 ]  # fmt: skip

@@ -28,11 +28,12 @@ SCHEMAS = {
     "tracking": """message_id string, source string, topic string, position string, partition int,
         offset bigint, sha256 string, marked boolean, audit_error string, handled_at timestamp""",
     "fulfillment": "message_id string, source string, order_id string, compared string",
-    "dead_letter": "topic string, position string, source string",
+    "dead_letter": """topic string, position string, source string, letter string,
+        is_own boolean""",
     "outbox": """event_id string, event_type string, topic string, key string, sha256 string,
         source string, message_id string, order_id string, reason string, fulfilled_by string,
-        value_sha256 string, audit_entry_id string, occurred_at timestamp, outcome string,
-        compared string, audited string""",
+        value_sha256 string, audit_entry_id string, occurred_at timestamp, letter string,
+        outcome string, compared string, audited string""",
     "audit_entry": """audit_entry_id string, idempotency_key string, message_id string,
         source string, audited string, compared string""",
     "ledger": frames.LEDGER_SCHEMA,
@@ -40,8 +41,8 @@ SCHEMAS = {
 OUTCOMES = {event.event_type: event.outcome for event in EVENTS}
 TYPES = {event.topic: event.event_type for event in EVENTS}
 WRITTEN_AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
-SETTLED, LAGGING = 0, 1  # partitions: all of the first is committed, nothing of the second
 DECIDING = [event for event in EVENTS if event.outcome]  # those that follow are a test's own
+SETTLED, LAGGING = 0, 1  # partitions: all of the first is committed, nothing of the second
 
 
 @dataclass
@@ -177,13 +178,14 @@ class World:
         self.audit(message_id, order_id, f"key-{message_id}", body)
         return position
 
-    def bury(self, position: str, value: bytes = b"poison") -> None:
-        """A dead letter for the record at a position, with its event."""
+    def bury(self, position: str, value: bytes = b"poison", subscriber: str = "") -> None:
+        """A dead letter for the record at a position, ours or another's, with its event."""
         topic, *_ = position.split("/")
+        letter = f"{position}/{subscriber}" if subscriber else position
         row = {"topic": topic, "position": position, "source": f"record {position}"}
-        self.tables["dead_letter"].append(row)
-        payload = {"value_sha256": sha256(value).hexdigest()}
-        self.publish(f"event-{position}", DEAD_LETTER_TOPIC, position, payload)
+        self.tables["dead_letter"].append({**row, "letter": letter, "is_own": not subscriber})
+        payload = {"value_sha256": sha256(value).hexdigest(), "letter": letter}
+        self.publish(f"event-{letter}", DEAD_LETTER_TOPIC, position, payload)
 
     def find(self, table: str, **wanted: Any) -> Row:
         """The one row with these values."""

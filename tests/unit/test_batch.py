@@ -70,7 +70,7 @@ def test_a_dead_letter_keeps_the_bytes() -> None:
     letter = DeadLetter(
         record("m-1", b"\x00\xff", [("h", b"\x01"), ("h", None)]), "invalid", "value: …"
     )
-    kept = payload(letter)
+    kept = payload(letter, "s")
     assert b64decode(kept["value"]) == b"\x00\xff"
     assert b64decode(kept["key"]) == b"o-1"
     assert [(h["name"], h["value"]) for h in kept["headers"]][1:] == [("h", "AQ=="), ("h", None)]
@@ -80,7 +80,7 @@ def test_a_large_dead_letter_is_cut_and_measured() -> None:
     """64 KiB of a large value and 16 KiB of headers are kept, with the full length and hash."""
     big = bytes(range(256)) * 4096
     headers = [(f"h{n}", b"x" * 1000) for n in range(100)]
-    kept = payload(DeadLetter(record("m-1", big, headers), "too_large", "…"))  # type: ignore[arg-type]
+    kept = payload(DeadLetter(record("m-1", big, headers), "too_large", "…"), "s")  # type: ignore[arg-type]
     assert b64decode(kept["value"]) == big[: 64 * 1024]
     assert kept["value_length"] == len(big)
     assert kept["value_sha256"] == sha256(big).hexdigest()
@@ -90,6 +90,6 @@ def test_a_large_dead_letter_is_cut_and_measured() -> None:
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
 def test_a_header_name_that_postgres_cannot_hold_is_cleaned(name: str) -> None:
     """NUL and lone surrogates in a header's name do not stop the dead letter."""
-    kept = payload(DeadLetter(record("m-1", b"{", [(name, b"v")]), "invalid", "…"))
+    kept = payload(DeadLetter(record("m-1", b"{", [(name, b"v")]), "invalid", "…"), "s")
     assert "\0" not in kept["headers"][1]["name"]
     kept["headers"][1]["name"].encode()

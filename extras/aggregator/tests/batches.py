@@ -117,7 +117,7 @@ class Aggregator:
         real = Steps(
             load_states=partial(load_states, self.engine),
             track=partial(track, self.engine, self.subscriber),
-            write=partial(write, self.engine),
+            write=partial(write, self.engine, self.subscriber),
             commit=self.commit,
         )
         return real._replace(**self.broken)
