@@ -102,6 +102,8 @@ def ids(findings: Sequence[Finding]) -> list[str]:
         ({"wal_level": "replica"}, 1, ["postgres-wal-level"]),
         ({"max_slot_wal_keep_size": "-1"}, 1, ["postgres-max-slot-wal-keep-size"]),
         ({"full_page_writes": "off"}, 1, ["postgres-full-page-writes"]),
+        ({"synchronous_standby_names": "standby"}, 1, []),
+        ({"synchronous_standby_names": "FIRST 1 (*)"}, 1, ["postgres-synchronous-standby-names"]),
         ({"max_replication_slots": "2"}, 2, ["postgres-max-replication-slots"]),
         ({"max_wal_senders": "2"}, 2, ["postgres-max-wal-senders"]),
         ({"max_wal_senders": "3"}, 2, []),

@@ -6,9 +6,11 @@ everything that the stack ever handled. PROVE=1 (make prove) tries all of them.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from ops.settings import ROOT
 from ops.stack import broker
 from ops.stack.database import tool
 from ops.stack.stack import Stack
-from tests.client import connect, events, query, until, until_handled
+from tests.client import away, connect, events, query, until, until_handled
 from tests.load import orders
 from tests.reconciliation import Reconcile, all_matched
 from tests.stacks import PORTS, running, within
@@ -263,5 +265,37 @@ def test_lost_offsets_of_connect_lose_nothing(own: Stack, reconcile: Reconcile) 
     way_back("Make Connect's topics again")
     own.restart("connect")
     all_published(waiting)
+    until_well()
+    all_matched(reconcile())
+
+
+@only_in_prove
+def test_a_restored_backup_is_noticed(own: Stack, reconcile: Reconcile) -> None:
+    """Restored, the log is shorter than Connect believes, and what is committed next is skipped.
+
+    The control: an order that is handled before the way back has no event on its topic.
+    """
+    before = datetime.now(UTC)
+    kept = handled(20)
+    all_published(kept)
+    data = own.settings.data_dir / "postgres"
+    backup = own.settings.data_dir / "backup"
+    with away(own, "postgres"):
+        shutil.copytree(data, backup)
+    gone = handled(30)
+    all_published(gone)
+    all_matched(reconcile())
+
+    with away(own, "postgres"):
+        shutil.rmtree(data)
+        backup.rename(data)
+    until_found("connector-beyond-log")
+    skipped = handled(5)
+    assert published(skipped) == set()
+    own.stop("service")
+    way_back("After a restore", before=f"{before:%Y-%m-%dT%H:%M:%S.000}")
+    own.start("service")
+    until_handled()
+    all_published(kept + gone + skipped)
     until_well()
     all_matched(reconcile())

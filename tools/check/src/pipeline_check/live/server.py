@@ -67,6 +67,13 @@ BAD_SETTINGS = (
         "a crash loses what was committed, its offset already is",
         "on",
     ),
+    BadSetting(
+        "synchronous_standby_names",
+        r".*\*.*",
+        ERROR,
+        "a connector counts as a standby, and what no standby has is confirmed",
+        "'standby'",
+    ),
 )
 WITH_RESTART = {"wal_level"}
 COUNTED_SETTINGS = ("max_replication_slots", "max_wal_senders")
