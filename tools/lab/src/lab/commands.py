@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ops.cli import to_seconds
 from ops.settings import Settings
 
 AsJson = Annotated[
@@ -153,6 +154,67 @@ def prove(  # noqa: PLR0913, PLR0917 - one for each option
     else:
         code = lose_and_count(client, messages, lost_acks, paths or [], as_json=as_json)
     raise typer.Exit(code)
+
+
+def faults(  # noqa: PLR0913, PLR0917 - one for each option
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="A cell, a part of the path, or a pattern; repeat the option for more."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="This seed alone: the same faults at the same moments."),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="At most so many seeds of each cell; 20 or 2 otherwise."),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0, help="Stop after so long; --resume goes on. 0: only write the page."),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on where an earlier slice has ended."),
+    ] = False,
+    soak: Annotated[
+        float | None,
+        typer.Option(
+            parser=to_seconds,
+            metavar="AGE",
+            help="Mix cells for so long, such as 1h, and measure what the parts take.",
+        ),
+    ] = None,
+    list_cells: Annotated[
+        bool,
+        typer.Option("--list", help="Only show the cells, and with how many seeds each is run."),
+    ] = False,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Break every part at every point under load, and judge what is left by two checkers.
+
+    Exit 0 if nothing was lost or doubled and each fault has struck, 1 if not, 2 if nothing was run.
+    """
+    from lab.faults.command import Choice, choose_cells, is_clean, list_lines, soak_for
+    from lab.faults.command import faults as strike
+    from lab.faults.page import lines, soak_lines
+    from lab.faults.soak import is_flat
+    from ops.progress import step
+
+    if list_cells:
+        cells = choose_cells(Settings(), only or [])
+        listed = {"cells": [{"cell": cell.name, "seeds": cell.seeds} for cell in cells]}
+        show(listed, list_lines(cells), as_json=as_json)
+        raise typer.Exit(0)
+    choice = Choice(only or [], seed, seeds, minutes, resume, output)
+    if soak:
+        found = soak_for(Settings(), step, choice, soak)
+        show(found, soak_lines(found["soak"]), as_json=as_json)
+        raise typer.Exit(0 if is_flat(found["soak"]) else 1)
+    found = strike(Settings(), step, choice)
+    show(found, lines(found), as_json=as_json)
+    raise typer.Exit(0 if is_clean(found) else 1)
 
 
 def show(document: dict[str, Any], table: Iterable[str], *, as_json: bool) -> None:

@@ -1,0 +1,53 @@
+"""A small disk of its own for a folder of the stack, so that it can be full."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+BALLAST = "ballast"
+
+
+class Disk:
+    """A folder on a file system in memory; only root may have one."""
+
+    def __init__(self, folder: Path, mebibytes: int) -> None:
+        self.folder = folder
+        self.size = f"size={mebibytes}m"
+
+    def mount(self) -> None:
+        """Put the folder on it, with what is in the folder; do nothing if it is there already."""
+        if self.folder.is_mount():
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        aside = self.folder.with_name(f"{self.folder.name}.aside")
+        shutil.rmtree(aside, ignore_errors=True)
+        self.folder.rename(aside)
+        self.folder.mkdir(mode=0o700)
+        run("mount", "-t", "tmpfs", "-o", f"{self.size},mode=700", "tmpfs", str(self.folder))
+        shutil.copytree(aside, self.folder, dirs_exist_ok=True, symlinks=True)
+        shutil.rmtree(aside)
+
+    def unmount(self) -> None:
+        """Give it up, with all that is on it."""
+        if self.folder.is_mount():
+            run("umount", "--lazy", str(self.folder))
+
+    def fill(self) -> None:
+        """Leave no room for another byte."""
+        free = shutil.disk_usage(self.folder).free
+        with (self.folder / BALLAST).open("wb") as ballast:
+            ballast.write(b"\0" * free)
+
+    def make_room(self) -> None:
+        """Take the ballast away."""
+        (self.folder / BALLAST).unlink(missing_ok=True)
+
+    def refuse_writes(self, *, refuse: bool) -> None:
+        """Make it read-only, or writable again."""
+        mode = "ro" if refuse else "rw"
+        run("mount", "-o", f"remount,{mode},{self.size}", str(self.folder))
+
+
+def run(*command: str) -> None:
+    """Run a command that must work."""
+    subprocess.run(command, check=True, capture_output=True)

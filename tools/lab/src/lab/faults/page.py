@@ -1,0 +1,139 @@
+"""What people read of the matrix: lines on a terminal, a Markdown page, and a picture as HTML."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from lab.faults.results import is_good
+from lab.pages import fill_template, write_pages
+
+Row = dict[str, Any]
+GOOD, BAD, UNSTRUCK, NOT_RUN = "good", "bad", "unstruck", "notrun"
+
+
+def write(document: Row, output: Path) -> None:
+    """Write the Markdown page to this file, the picture and the numbers beside it."""
+    write_pages(render, document, output)
+    rest = {name: value for name, value in document.items() if name != "cells"}
+    head = json.dumps(rest).removesuffix("}")
+    rows = ",\n".join(map(json.dumps, document["cells"]))
+    output.with_suffix(".json").write_text(f'{head}, "cells": [\n{rows}\n]}}\n')
+
+
+def read_before(output: Path | None) -> Row:
+    """Return the run whose page is there already, or nothing."""
+    if output is None or not output.with_suffix(".json").exists():
+        return {}
+    document: Row = json.loads(output.with_suffix(".json").read_text())
+    return document
+
+
+def render(template: str, document: Row, **more: str) -> str:
+    """Return the document as a page, which loads nothing from anywhere else."""
+    cells = document["cells"]
+    return fill_template(
+        "lab.faults",
+        template,
+        document=document,
+        cells=cells,
+        faults=list(dict.fromkeys(row["fault"] for row in cells)),
+        grid=as_grid(cells),
+        bad=[row for row in cells if state(row) in (BAD, UNSTRUCK)],
+        total=totals(cells),
+        state=state,
+        charts=charts(document.get("soak")),
+        of_part=of_part,
+        **more,
+    )
+
+
+def of_part(cells: Sequence[Row], part: str) -> Row:
+    """Return the sums of one part, or of one of its points if that is named, too."""
+    name, _, point = part.partition(".")
+    own = [row for row in cells if row["part"] == name and (not point or row["point"] == point)]
+    states = {state(row) for row in own}
+    worst = [found for found in (BAD, UNSTRUCK, GOOD, NOT_RUN) if found in states]
+    return {**totals(own), "state": worst[0] if worst else NOT_RUN}
+
+
+def charts(soaked: Row | None) -> list[Row]:
+    """Return a chart for each thing that was measured: a line for each part, and the scales."""
+    found = []
+    for name, parts in (soaked or {}).get("series", {}).items():
+        points = [point for line in parts.values() for point in line]
+        longest = max(seconds for seconds, _ in points) or 1
+        most = max(value for _, value in points) or 1
+        lines = {part: as_path(line, longest, most) for part, line in parts.items()}
+        found.append({"name": name, "most": most, "minutes": longest / 60, "lines": lines})
+    return found
+
+
+def as_path(points: Sequence[Sequence[float]], longest: float, most: float) -> str:
+    """Return a line as the path of a picture, 300 wide and 100 high."""
+    moves = [
+        f"{300 * seconds / longest:.0f} {100 - 96 * value / most:.1f}" for seconds, value in points
+    ]
+    return "M" + "L".join(moves)
+
+
+def soak_lines(soaked: Row) -> Iterator[str]:
+    """Yield what an hour of mixtures has shown."""
+    yield (
+        f"soak: {soaked['runs']} runs, {soaked['orders']:,} records in {soaked['seconds']:,} s,"
+        f" seed {soaked['seed']}; reconciliation: {soaked['verdict']}"
+    )
+    yield from (f"    {' '.join(finding)}" for finding in soaked["findings"])
+    yield from (f"    grows: {sentence}" for sentence in soaked["growing"])
+
+
+def as_grid(cells: Sequence[Row]) -> dict[str, dict[str, Row]]:
+    """Return the cells of each part and point by their fault."""
+    grid: dict[str, dict[str, Row]] = {}
+    for row in cells:
+        grid.setdefault(f"{row['part']} {row['point']}", {})[row["fault"]] = row
+    return grid
+
+
+def state(row: Row | None) -> str:
+    """Return in a word what a cell has shown."""
+    if row is None or not row["runs"]:
+        return NOT_RUN
+    if row["violations"]:
+        return BAD
+    return GOOD if is_good(row) else UNSTRUCK
+
+
+def totals(cells: Sequence[Row]) -> dict[str, int]:
+    """Return the sums over all cells."""
+    sums = {
+        name: sum(row[name] for row in cells)
+        for name in ("runs", "wanted", "violations", "struck", "hits", "copies")
+    }
+    return {"cells": sum(1 for row in cells if row["runs"]), **sums}
+
+
+def lines(document: Row) -> Iterator[str]:
+    """Yield what differs from the run before, then a line for each cell, then the sums."""
+    yield from document["differences"]
+    yield f"{'cell':<42}{'runs':>6}{'violations':>12}{'hits':>8}{'p50 s':>8}{'p99 s':>8}"
+    for row in document["cells"]:
+        if row["runs"]:
+            yield line(row)
+            yield from (f"    {' '.join(finding)}" for finding in row["findings"])
+            if not is_good(row):
+                yield f"    {row['repeat']}"
+    total = totals(document["cells"])
+    yield (
+        f"{total['cells']} cells, {total['runs']:,} of {total['wanted']:,} runs,"
+        f" {total['violations']} violations, {total['runs'] - total['struck']} never struck;"
+        f" reconciliation: {'; '.join(document['verdicts'])}"
+    )
+
+
+def line(row: Row) -> str:
+    """Return one cell as a line."""
+    columns = [f"{row['runs']:>6}", f"{row['violations']:>12}", f"{row['hits']:>8,}"]
+    columns += [f"{row[name]:>8.1f}" for name in ("p50", "p99")]
+    mark = "" if is_good(row) else f"  {state(row)}"
+    return f"{row['cell']:<42}" + "".join(columns) + mark
