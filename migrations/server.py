@@ -15,7 +15,7 @@ ROLES = {
     "app": "login",
     "audit": "login",
     "reconciler": "login",  # only reads
-    "purger": "login",  # deletes what was handled long ago
+    "purger": "login",  # deletes what was handled long ago, and notes what people decide
     "resender": "login",  # sends events of an outbox again
     "standby": "login replication",  # copies the whole server, and enters neither database
 }

@@ -29,6 +29,8 @@ app = typer.Typer(
 )
 dead_letters = typer.Typer(no_args_is_help=True, help="What was refused, and what people allow.")
 app.add_typer(dead_letters, name="dead-letters")
+audit = typer.Typer(no_args_is_help=True, help="What the audit receiver has refused.")
+app.add_typer(audit, name="audit")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Orders = Annotated[int, typer.Option(min=1, help="How many good orders; others come on top.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same orders, apart from ids.")]
@@ -318,6 +320,46 @@ def allow(
     done = give_allowance(stack.env(), cause, seconds)
     print(json.dumps(done) if as_json else say(done))
     raise typer.Exit(0 if done["allowed_until"] else 1)
+
+
+@audit.command()
+def retry(
+    reason: Annotated[str, typer.Option(help="Only reasons that contain this text.")] = "",
+    older_than: Annotated[
+        float | None,
+        typer.Option(parser=to_seconds, metavar="AGE", help="Only what failed before, as in 2h."),
+    ] = None,
+    newer_than: Annotated[
+        float | None,
+        typer.Option(parser=to_seconds, metavar="AGE", help="Only what failed since, as in 7d."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Send them; otherwise only count.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Send again what the audit receiver has refused, with the same keys and bytes.
+
+    Without --yes, say how many entries that would be. Exit 1 if entries are left refused.
+    """
+    from ops.audit import FOR_EVER, Choice, count_refused, describe
+    from ops.audit import retry as send_again
+    from ops.progress import step
+
+    env = make_checked_stack().env()
+    choice = Choice(reason, older_than or 0, FOR_EVER if newer_than is None else newer_than)
+    if not yes:
+        reasons = count_refused(env, choice)
+        if as_json:
+            print(json.dumps(reasons))
+        else:
+            print("\n".join(describe(reasons)) or "no entry is refused")
+        raise typer.Exit(1 if reasons else 0)
+    with step("send refused entries again") as note:
+        done = send_again(env, choice, note)
+    if as_json:
+        print(json.dumps(done._asdict()))
+    else:
+        print(f"{done.taken:,} taken, {done.refused:,} refused again")
+    raise typer.Exit(1 if done.refused else 0)
 
 
 def run_job(stack: "Stack", module: str, options: list[str]) -> int:

@@ -3,17 +3,15 @@
 import getpass
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, text
 
+from ops.purger import connect_as_purger
 from ops.settings import Env
 from ops.stack.supervisor import StackError
-from service.database import classify_errors, connect_to
-from service.outage import OutageError, RefusedError
+from service.database import classify_errors
 
-SECONDS = 10.0
 KINDS = {5: "database", 3: "audit"}  # by the length of the code: a SQLSTATE, or a status
 CAUSE = re.compile(r"([0-9A-Z]{5}|[0-9]{3})(?::(.+))?")
 
@@ -54,21 +52,9 @@ def allow(env: Env, cause: str, seconds: float) -> dict[str, Any]:
         "allowed_by": user(),
         "seconds": seconds,
     }
-    url = env["DATABASE_URL"].replace("//app@", "//purger@")
-    password_file = Path(env["SECRETS_DIR"], "purger_password")
-    if not password_file.exists():
-        raise StackError(f"there is no {password_file}: start the stack first (pipeline up)")
-    engine = connect_to(url, password_file, SECONDS)
-    try:
-        with classify_errors(), engine.connect() as connection:
-            allowed_until = connection.scalar(ALLOW, parameters)
-            causes = find_causes(connection)
-    except OutageError as outage:
-        raise StackError(f"{outage}: start the stack first (pipeline up)") from None
-    except RefusedError as refusal:
-        raise StackError(f"{refusal}: run python -m migrations upgrade") from None
-    finally:
-        engine.dispose()
+    with connect_as_purger(env) as engine, classify_errors(), engine.connect() as connection:
+        allowed_until = connection.scalar(ALLOW, parameters)
+        causes = find_causes(connection)
     return {
         "cause": cause,
         "allowed_by": parameters["allowed_by"],

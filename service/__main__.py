@@ -10,6 +10,7 @@ import structlog
 from sqlalchemy import Engine
 
 from service import refusals
+from service.auditing import make_audit_steps
 from service.buried import Buried
 from service.consumer import RecordConsumer
 from service.database import connect_to, exit_if_missing
@@ -20,12 +21,11 @@ from service.judge import Judge
 from service.logs import configure_logs
 from service.metrics import ABANDONED
 from service.outage import MOMENT, AbandonedError, OutageError, RefusedError, Retry, in_pieces
-from service.post import post, session
 from service.record import Item, read
 from service.refusals import Limits, find_given_up, may_give_up
 from service.settings import Settings
 from service.start import prepare
-from service.write import mark, try_out, write
+from service.write import try_out, write
 
 log = structlog.get_logger()
 
@@ -36,13 +36,6 @@ def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
     make_store = load_store(settings.dedup_store).make_store
     store: DedupStore = make_store(partial(write, engine, subscriber))
     look_for_tables(engine, store)
-    send = partial(
-        post,
-        session(),
-        settings.audit_url,
-        settings.audit_timeout_seconds,
-        subscriber=subscriber,
-    )
     retry = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds)
     poll = partial(consumer.idle, MOMENT)
     trial: DedupStore = make_store(partial(try_out, engine, subscriber))
@@ -58,15 +51,18 @@ def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
         find=retry.wrap("refusal", partial(find_given_up, engine, "database")),
         consumer=consumer,
     )
+    audit = make_audit_steps(settings, engine, consumer, retry)
     return Steps(
         write=retry.wrap("write", in_pieces(partial(claim, store, judge), poll)),
-        post=retry.wrap("post", send),
-        mark=retry.wrap("mark", partial(mark, engine, subscriber)),
+        post=audit.post,
+        mark=audit.mark,
         commit=retry.wrap("commit", consumer.commit),
         settle=retry.wrap("settle", store.settle),
         read=buried.read_again,
         is_to_blame=judge.is_to_blame,
         poll=poll,
+        wait=retry.wait,
+        repeat=audit.repeat,
     )
 
 
@@ -94,14 +90,14 @@ def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> No
     """Gather and handle one batch after the other; when asked to stop, finish the batch first."""
     while not stopping.is_set():
         records = consumer.gather()
-        if not records:
-            continue
         try:
-            handle(records, steps)
+            if records:
+                handle(records, steps)
         except AbandonedError as reason:
             ABANDONED.inc()
             log.warning("abandoned", records=len(records), reason=str(reason))
             consumer.rewind(records)
+        steps.repeat()
 
 
 def main(wire: Callable[[Settings, Engine, RecordConsumer], Steps] = wire) -> None:

@@ -1,7 +1,7 @@
 """The story of a batch: read this first."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -11,16 +11,15 @@ from contract.audit import OUTCOMES
 from contract.events import ACCEPTED
 from service import metrics
 from service.dedup import Handled
-from service.outage import RefusedError
-from service.post import Entry
+from service.outage import OutageError, RefusedError
+from service.post import Answers, Entry
 from service.record import DeadLetter, Item, Message, Record, read
-from service.write import Answers
 
 log = structlog.get_logger()
 Part = TypeVar("Part")
 Known = TypeVar("Known")
 
-COUNTED = (*OUTCOMES, "duplicate", "dropped", "audited", "audit_refused")
+COUNTED = (*OUTCOMES, "duplicate", "dropped")
 CONFLICT = "message_id: already seen with another value"
 
 
@@ -39,15 +38,24 @@ def no_poll() -> None:
     """Do nothing: there is no group that waits."""
 
 
+def nothing_to_repeat() -> None:
+    """Do nothing: no entry was ever put aside."""
+
+
+def wait_for_nothing(_stage: str, _attempt: int, outage: OutageError) -> None:
+    """Raise the outage: there is no consumer that could keep polling."""
+    raise outage
+
+
 class Steps(NamedTuple):
     """What a batch does to the world. Each step may be repeated; none happens in part."""
 
     # One transaction: the dedup store's claim, and with it all that a fresh message writes.
     write: Callable[[Sequence[Item]], dict[str, Handled]]
-    # One request, never inside a transaction.
+    # Requests, never inside a transaction.
     post: Callable[[Sequence[Entry]], Answers]
-    # One transaction.
-    mark: Callable[[Answers], None]
+    # One transaction; it returns the message ids that need no other answer.
+    mark: Callable[[Answers], Container[str]]
     # The offsets: from here on Kafka forgets the batch.
     commit: Callable[[Sequence[Record]], None]
     # For a dedup store that is not in the transaction.
@@ -58,6 +66,10 @@ class Steps(NamedTuple):
     is_to_blame: Callable[[Item, RefusedError], bool] = blame_the_message
     # Shows the group that we are alive, where a batch takes more than each of the steps once.
     poll: Callable[[], None] = no_poll
+    # Polls until an outage may be over.
+    wait: Callable[[str, int, OutageError], None] = wait_for_nothing
+    # Between two batches: sends again what the audit receiver has not taken yet.
+    repeat: Callable[[], None] = nothing_to_repeat
 
 
 def handle(records: Sequence[Record], steps: Steps) -> None:
@@ -77,14 +89,9 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
         if conflicts:
             write_or_bury(conflicts, letters, steps)
 
-        entries = list_unaudited(handled, known)
-        answers: Answers = {}
-        if entries:
-            answers = bisect_refusals(entries, steps.post, refuse_entry, steps.poll)
-            steps.mark(answers)
-
+        audit(list_unaudited(handled, known), steps)
         steps.settle(part)
-        report([*part, *repeats], known, letters + conflicts, answers)
+        report([*part, *repeats], known, letters + conflicts)
         if parts:
             steps.poll()
     steps.commit(records)
@@ -186,9 +193,19 @@ def bisect_refusals(
     return known
 
 
-def refuse_entry(entry: Entry, refusal: RefusedError) -> Answers:
-    """Return the answer for an entry that the receiver will never take."""
-    return {entry.message.message_id: str(refusal)}
+def audit(entries: Sequence[Entry], steps: Steps) -> None:
+    """Post the entries and mark what is answered, until none of them has to wait any more."""
+    attempt = 0
+    while entries:
+        answers = steps.post(entries)
+        settled = steps.mark(answers)
+        waiting = [entry for entry in entries if entry.message.message_id not in settled]
+        if waiting:
+            reason = OutageError(f"audit receiver: {len(waiting)} entries have to wait")
+            steps.wait("audit", attempt, reason)
+        has_advanced = len(waiting) < len(entries)
+        attempt = 0 if has_advanced else attempt + 1
+        entries = waiting
 
 
 def compare(
@@ -225,7 +242,6 @@ def report(
     part: Sequence[Item],
     known: dict[str, Handled],
     letters: list[DeadLetter],
-    answers: Answers,
 ) -> None:
     """Count and log a part, once everything in it is safe."""
     counts = dict.fromkeys(COUNTED, 0)  # in sums, because each counter has a lock
@@ -241,12 +257,6 @@ def report(
         log_outcome(message, outcome)
     for letter in letters:
         report_letter(letter)
-    for message_id, error in answers.items():
-        if error:
-            counts["audit_refused"] += 1
-            log.error("audit_refused", message_id=message_id, reason=error)
-        else:
-            counts["audited"] += 1
     for outcome, count in counts.items():
         metrics.MESSAGES.labels(outcome).inc(count)
 

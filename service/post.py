@@ -1,118 +1,197 @@
-"""The idempotent POST: many entries in one request, each with a key of its own, until answered."""
+"""The idempotent POST: each entry has a key of its own, and each request one derived from them."""
 
-import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import NamedTuple
 
-import requests
 from pydantic_core import from_json, to_json
-from urllib3.exceptions import HTTPError
 
+from contract.audit import AuditBody
 from contract.names import SUBSCRIBER
 from service.ids import derive
-from service.outage import OutageError, RefusedError
-from service.record import Message, clean
+from service.outage import OutageError
+from service.record import Message, Record, clean
+from service.refusals import Cause
+from service.request import Receiver, Response, send
 from service.rule import audit_body
-from service.write import Answers
 
-REFUSED = {400, 413, 422}  # the same bytes again will be refused again
 ACCEPTED = {200, 201}
-ANSWER_LIMIT = 8 * 1024 * 1024  # an answer without an end must not fill the memory
+REFUSED = {400, 413, 422}  # the same bytes again will be refused again
+NOT_YET = {404, 409, 425}  # of a single entry: it may be taken later
 REASON_LIMIT = 500
+
+# The names that a refusal may begin with.
+FIELDS = {"Idempotency-Key", *AuditBody.__annotations__}
 
 
 class Entry(NamedTuple):
-    """A message that the audit receiver has not yet been sent."""
+    """A message that the audit receiver has not yet answered for."""
 
     message: Message
     outcome: str
 
 
-class Response(NamedTuple):
-    """What the receiver sent back."""
+class AuditItem(NamedTuple):
+    """An entry as it is sent: a retry sends the same key and the same bytes."""
 
+    message_id: str
+    idempotency_key: str
+    body: AuditBody
+    record: Record  # that it is about
+
+
+class Failure(NamedTuple):
+    """An item that the receiver has not taken, and its answer."""
+
+    item: AuditItem
     status: int
-    retry_after: float
-    content: bytes
+    detail: str
+
+    @property
+    def reason(self) -> str:
+        """Return the answer as people read it."""
+        return f"{self.status} {self.detail}"
+
+    @property
+    def is_refused(self) -> bool:
+        """Return whether the same again would be refused again."""
+        return self.status in REFUSED
+
+    @property
+    def cause(self) -> Cause:
+        """Return what refused it: status and field, because the rest may differ for each item."""
+        code = str(self.status)
+        first_words, _, _ = self.detail.partition(":")
+        name = first_words if first_words in FIELDS else ""
+        return Cause("audit", code, name)
 
 
-def session() -> requests.Session:
-    """Return one kept connection, without proxies or credentials of the environment."""
-    http = requests.Session()
-    http.trust_env = False
-    return http
+# By message id: None for an entry that the receiver has taken.
+Answers = dict[str, Failure | None]
+
+Post = Callable[[Sequence[AuditItem]], Answers]
 
 
-def post(
-    http: requests.Session,
-    url: str,
-    timeout: float,
-    entries: Sequence[Entry],
-    subscriber: str = SUBSCRIBER,
+class RefusedRequestError(Exception):
+    """The receiver refuses a request as a whole, because of at least one of its items."""
+
+    def __init__(self, response: Response) -> None:
+        self.status = response.status
+        self.detail = read_detail(response)
+        super().__init__(self.status, self.detail)
+
+    def of(self, item: AuditItem) -> Failure:
+        """Return the failure of the only item of the request."""
+        return Failure(item, self.status, self.detail)
+
+
+def make_item(entry: Entry, subscriber: str = SUBSCRIBER) -> AuditItem:
+    """Return what the receiver is sent about a message."""
+    message = entry.message
+    key = derive_key(message.message_id, subscriber)
+    body = audit_body(message, entry.outcome, subscriber)
+    return AuditItem(message.message_id, key, body, message.record)
+
+
+def derive_key(message_id: str, subscriber: str) -> str:
+    """Return the idempotency key of the entry about a message."""
+    return derive("audit", message_id, subscriber)
+
+
+def post_entries(post: Post, subscriber: str, entries: Sequence[Entry]) -> Answers:
+    """Post what the receiver is sent about these messages."""
+    items = [make_item(entry, subscriber) for entry in entries]
+    return post(items)
+
+
+def post_all(
+    items: Sequence[AuditItem],
+    post: Post,
+    at_once: int,
+    may_fail: int,
+    keep_polling: Callable[[], None],
 ) -> Answers:
-    """Return the receiver's answer for each entry, or raise OutageError until it gives them all."""
-    items = {entry.message.message_id: make_item(entry, subscriber) for entry in entries}
-    body = to_json({"items": list(items.values())})
-    response = send(http, f"{url}/audit-entries/batch", body, timeout)
+    """Return an answer for each item; a request that is refused is repeated in halves.
+
+    Once more items have failed than may, the rest is left without an answer: they would fail too.
+    """
+    answers: Answers = {}
+    starts = range(0, len(items), at_once)
+    requests = [items[start : start + at_once] for start in reversed(starts)]
+    while requests and count_failures(answers) <= may_fail:
+        some = requests.pop()
+        try:
+            answers |= post(some)
+        except RefusedRequestError as refusal:
+            middle = len(some) // 2
+            first_half, second_half = some[:middle], some[middle:]
+            if first_half:
+                requests += [second_half, first_half]
+            else:
+                [item] = some
+                answers[item.message_id] = refusal.of(item)
+        keep_polling()
+    return answers
+
+
+def count_failures(answers: Answers) -> int:
+    """Return how many items the receiver has not taken."""
+    failures = [failure for failure in answers.values() if failure]
+    return len(failures)
+
+
+def post_batch(receiver: Receiver, items: Sequence[AuditItem]) -> Answers:
+    """Send all items in one request, and return the answer for each."""
+    sent = []
+    for item in items:
+        pair = {"idempotency_key": item.idempotency_key, "body": item.body}
+        sent.append(pair)
+    body = to_json({"items": sent})
+    digest = sha256(body).hexdigest()
+    key = derive("audit-request", digest)
+    response = send(receiver, "/audit-entries/batch", key, body)
     if response.status in REFUSED:
-        text = response.content[:REASON_LIMIT].decode(errors="replace")
-        raise RefusedError(clean(f"{response.status} {text}"))
+        raise RefusedRequestError(response)
     if response.status != 200:  # 401, 403 and 404 too: until they are put right nothing is skipped
         raise OutageError(f"audit receiver: {response.status}", response.retry_after)
+    answers: Answers = {}
     try:
-        answers = {item["idempotency_key"]: item for item in from_json(response.content)["items"]}
-        return {
-            message_id: judge_answer(answers[item["idempotency_key"]])
-            for message_id, item in items.items()
-        }
+        answered = from_json(response.content)["items"]
+        of_key = {answer["idempotency_key"]: answer for answer in answered}
+        for item in items:
+            answer = of_key[item.idempotency_key]
+            status = answer["status"]
+            detail = answer["body"].get("detail", "")
+            answers[item.message_id] = judge(item, status, str(detail))
     except (ValueError, TypeError, AttributeError, LookupError) as error:
         raise OutageError("audit receiver: not an answer for each entry") from error
+    return answers
 
 
-def make_item(entry: Entry, subscriber: str = SUBSCRIBER) -> dict[str, Any]:
-    """Return the entry's key and body: a retry sends the same key and the same bytes."""
-    key = derive("audit", entry.message.message_id, subscriber)
-    return {
-        "idempotency_key": key,
-        "body": audit_body(entry.message, entry.outcome, subscriber),
-    }
+def post_single(receiver: Receiver, items: Sequence[AuditItem]) -> Answers:
+    """Send the only item with its key as header, as a receiver wants it that knows no batches."""
+    [item] = items
+    body = to_json(item.body)
+    response = send(receiver, "/audit-entries", item.idempotency_key, body)
+    detail = read_detail(response)
+    answer = judge(item, response.status, detail, response.retry_after)
+    return {item.message_id: answer}
 
 
-def judge_answer(item: dict[str, Any]) -> str | None:
-    """Return None for an accepted entry and the reason for a refused one; else ask again."""
-    status = item["status"]
-    if status in REFUSED:
-        detail = item["body"].get("detail", "")
-        return clean(f"{status} {detail}"[:REASON_LIMIT])
-    if status not in ACCEPTED:
-        raise OutageError(f"audit receiver: item status {status}")
-    return None
+def judge(item: AuditItem, status: int, detail: str, retry_after: float = 0) -> Failure | None:
+    """Return None for an item that was taken, and else why not, unless that is an outage."""
+    if status in ACCEPTED:
+        return None
+    if status in REFUSED | NOT_YET:
+        return Failure(item, status, clean(detail[:REASON_LIMIT]))
+    raise OutageError(f"audit receiver: {status} for an entry", retry_after)
 
 
-def send(http: requests.Session, url: str, body: bytes, timeout: float) -> Response:
-    """Send one request; a lost, late or endless answer is an outage, as its effect is unknown."""
-    deadline = time.monotonic() + timeout
-    content = b""
+def read_detail(response: Response) -> str:
+    """Return what an answer says is wrong: the detail of a problem, or else its text."""
     try:
-        with http.post(
-            url,
-            body,
-            headers={"Content-Type": "application/json"},
-            timeout=timeout,
-            allow_redirects=False,
-            stream=True,
-        ) as answer:
-            while chunk := answer.raw.read1(65536, decode_content=True):
-                content += chunk
-                is_late = time.monotonic() > deadline
-                if is_late or len(content) > ANSWER_LIMIT:
-                    raise OutageError(f"audit receiver: no end after {len(content)} bytes")
-    except (requests.RequestException, HTTPError, OSError) as error:
-        raise OutageError(f"audit receiver: {type(error).__name__}") from error
-    return Response(answer.status_code, retry_after_seconds(answer), content)
-
-
-def retry_after_seconds(answer: requests.Response) -> float:
-    """Return how long the receiver asks us to wait; a date instead of seconds is ignored."""
-    seconds = answer.headers.get("Retry-After", "")
-    return float(seconds) if seconds.isdecimal() else 0
+        detail = str(from_json(response.content)["detail"])
+    except (ValueError, TypeError, LookupError):
+        start = response.content[:REASON_LIMIT]
+        detail = start.decode(errors="replace")
+    return clean(detail[:REASON_LIMIT])

@@ -56,7 +56,7 @@ GIVEN_UP = text("""
         and not is_waiting
 """)
 
-LOOK = text("select from refusal, refusal_allowed limit 0")
+LOOK = text("select from refusal, refusal_allowed, audit_failure limit 0")
 
 
 class Cause(NamedTuple):

@@ -51,6 +51,12 @@ class Settings(BaseSettings):
     audit_url: str = "http://127.0.0.1:8081"
     audit_timeout_seconds: float = 5  # above the 2 s that the receiver waits for a key in progress
 
+    # "single": an entry in each request, with its key as header, for a receiver without batches.
+    audit_mode: Literal["batch", "single"] = "batch"
+    # An entry that alone gets 404, 409 or 425 holds nobody up. It is sent again this often ...
+    audit_repeat_seconds: Annotated[float, Field(gt=0)] = 10
+    audit_patience_seconds: float = 900  # ... until it counts as refused for good
+
     retry_first_seconds: float = 0.1
     retry_cap_seconds: float = 5  # an outage that ends is noticed within this long
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, TextClause, text
 
 from contract.events import ACCEPTED, EVENTS, Event
 from contract.names import SUBSCRIBER
-from service.database import classify_errors, wait_out_refusals
+from service.database import classify_errors
 from service.dedup import Handled
 from service.ids import derive, traceparent
 from service.logs import exit_with_error
@@ -21,9 +21,6 @@ from service.rule import COLUMNS, facts
 
 HERE = Path(__file__).parent
 EVENT_TYPE = re.compile(r"[a-z]+(-[a-z]+)+")  # how a literal of the rule shows that it is one
-
-# By message id: None, or why the audit receiver refused the entry for good.
-Answers = dict[str, str | None]
 
 # What is known of messages that are not fresh. The statement of write.sql cannot see what a worker
 # that it waited for has committed; this one can. A store that keeps no row for each message still
@@ -48,14 +45,6 @@ FIND_KNOWN = text("""
 
 # A deferred constraint would be checked at the commit only.
 CHECK_AT_ONCE = text("set constraints all immediate")
-
-# Once the receiver has answered, a redelivery need not ask it again.
-MARK = text("""
-    update tracking
-    set audited_at = case when answer.error is null then now() end, audit_error = answer.error
-    from json_each_text(cast(:answers as json)) as answer (message_id, error)
-    where tracking.subscriber = :subscriber and tracking.message_id = answer.message_id
-""")
 
 
 def read_sql(name: str) -> str:
@@ -201,13 +190,6 @@ def check_event_types(rule: Rule) -> None:
         exit_with_error(f"service/rule.sql: {event_type} is not in EVENTS of contract/events.py")
     for event_type in sorted(known - literals):
         exit_with_error(f"contract/events.py: service/rule.sql never decides on {event_type}")
-
-
-def mark(engine: Engine, subscriber: str, answers: Answers) -> None:
-    """Note in one statement and one commit what the audit receiver has answered for the batch."""
-    parameters = {"subscriber": subscriber, "answers": to_json(answers).decode()}
-    with wait_out_refusals(), classify_errors(), engine.connect() as connection:
-        connection.execute(MARK, parameters)
 
 
 def rows(items: Sequence[Item], subscriber: str = SUBSCRIBER, rule: Rule = RULE) -> str:

@@ -68,7 +68,8 @@ lateral view explode(sequence(start, stop - 1, 10000)) as chunk
 lateral view explode(sequence(chunk, least(chunk + 10000, stop) - 1)) as offset
 
 -- name: late
--- Records at or above the committed offsets, and messages that are known only from there.
+-- Records at or above the committed offsets, messages that are known only from there, and entries
+-- that the audit receiver has not taken yet.
 with known as (
     select
         explode(array(concat('record ', position), concat('message ', message_id))) as source,
@@ -96,6 +97,10 @@ from placed
 where source is not null and (is_tracked or is_above)
 group by source
 having bool_and(is_above)
+union all
+select audit_source, true
+from {tracking}
+where audit_source <> source
 
 -- name: acknowledged
 select landed.*

@@ -212,6 +212,7 @@ def audit_hops() -> list[Hop]:
                     "tracking",
                     id="message_id",
                     problem="'the audit receiver refused it: ' || audit_error",
+                    source="audit_source",
                     written_at="handled_at",
                 ),
                 comes_out(
@@ -228,7 +229,9 @@ def audit_hops() -> list[Hop]:
         Hop(
             TRACKING_TO_AUDIT_MARK,
             (
-                goes_in("tracking", id="message_id", written_at="handled_at"),
+                goes_in(
+                    "tracking", id="message_id", source="audit_source", written_at="handled_at"
+                ),
                 comes_out("tracking", id="message_id", effect="if(marked, 'mark', null)"),
             ),
         ),

@@ -1,5 +1,6 @@
 -- What the databases hold, in PostgreSQL: one statement for each frame of the comparison.
--- `source` is the message or the record behind a row; it decides whether the row is late.
+-- `source` is the message or the record behind a row; it decides whether the row is late. In the
+-- hops of the audit, what the receiver has not taken yet is late, too.
 -- `compared` and `audited` hold the values that the two sides of a hop must agree on.
 
 -- name: tracking
@@ -7,15 +8,17 @@ select
     subscriber,
     message_id,
     'message ' || message_id as source,
-    topic,
-    partition,
-    "offset",
-    concat_ws('/', topic, partition, "offset") as position,
+    tracking.topic,
+    tracking.partition,
+    tracking."offset",
+    concat_ws('/', tracking.topic, tracking.partition, tracking."offset") as position,
     encode(value_sha256, 'hex') as sha256,
     audited_at is not null or audit_error is not null as marked,
     audit_error,
-    handled_at
+    handled_at,
+    case when retry_at is null then 'message ' else 'unaudited ' end || message_id as audit_source
 from tracking
+left join audit_failure using (subscriber, message_id)
 
 -- name: fulfillment
 select

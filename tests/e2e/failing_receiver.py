@@ -13,6 +13,11 @@ class FailingReceiver:
         self.fault = fault
         self.times = times
         self.failed = 0
+        self.held = ""  # the key of the entry that alone is not taken
+
+    def mend(self) -> None:
+        """Obey from now on."""
+        self.times = 0
 
     def handle(self, request: Request, body: bytes) -> None:
         """Fail as often as asked, then pass the request on."""
@@ -40,6 +45,9 @@ class FailingReceiver:
             answer_without_end(request)
         elif self.fault == "refuse one":
             self.refuse_one(request, body)
+        elif self.fault.startswith("hold one "):
+            status = int(self.fault.removeprefix("hold one "))
+            self.hold_one(request, body, status)
         else:
             request.answer(int(self.fault), b"{}")
 
@@ -50,6 +58,19 @@ class FailingReceiver:
         detail = "Idempotency-Key: already used with another body"
         answer["items"][0] |= {"status": 422, "body": {"detail": detail}}
         request.answer(status, json.dumps(answer).encode())
+
+    def hold_one(self, request: Request, body: bytes, status: int) -> None:
+        """Answer like this for one entry, always the same, and take the others."""
+        items = json.loads(body)["items"]
+        self.held = self.held or items[0]["idempotency_key"]
+        others = [item for item in items if item["idempotency_key"] != self.held]
+        answers = []
+        if others:
+            _, content = self.forward(request.path, json.dumps({"items": others}).encode())
+            answers = json.loads(content)["items"]
+        if len(others) < len(items):
+            answers.append({"idempotency_key": self.held, "status": status, "body": {}})
+        request.answer(200, json.dumps({"items": answers}).encode())
 
 
 def answer_without_end(request: Request) -> None:

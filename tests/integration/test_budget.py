@@ -13,17 +13,19 @@ from service.database import connect_to
 from service.dedup.tracking import FRESH
 from service.handler import Steps, handle, split_conflicts
 from service.judge import Judge
+from service.mark import Gate, Patience, mark
 from service.outage import TooSlowError, in_pieces
-from service.post import Entry
+from service.post import Answers, Entry
 from service.record import Record
 from service.refusals import Limits, may_give_up
 from service.settings import AUDIT_STEPS, DATABASE_STEPS
-from service.write import Answers, mark, try_out, write
-from tests.builders import record, value
+from service.write import try_out, write
+from tests.builders import record, settle_all, value
 from tests.client import counts, fresh
 from tests.refusing import DROP_TRIGGER, FOR_ONE, TRIGGER, changed
 
 SUBSCRIBER = "fulfillment"
+NO_GATE = Gate(may_give_up=lambda *_: True, tell=lambda _: None)  # every entry is taken
 
 
 class Meter:
@@ -73,7 +75,7 @@ class Meter:
         return Steps(
             partial(write, engine, SUBSCRIBER, FRESH),
             self.post,
-            partial(mark, engine, SUBSCRIBER),
+            partial(mark, engine, SUBSCRIBER, Patience(900, 10), NO_GATE),
             lambda _: None,
             is_to_blame=judge.is_to_blame,
             poll=self.poll,
@@ -99,7 +101,7 @@ def test_the_budget_is_what_a_batch_can_take(meter: Meter) -> None:
     """A repeat that is not audited and a conflict beside a fresh message take all there is."""
     repeat = fresh("repeat")
     steps = meter.steps()
-    handle([record(repeat, value(repeat))], steps._replace(mark=lambda _: None))
+    handle([record(repeat, value(repeat))], steps._replace(mark=settle_all))
     meter.poll()
     meter.most.clear()
     batch = [

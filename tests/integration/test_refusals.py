@@ -16,7 +16,7 @@ from service.judge import Judge
 from service.record import Record
 from service.refusals import NOTE, Cause, Limits, find_given_up, may_give_up
 from service.write import try_out, write
-from tests.builders import record, value
+from tests.builders import record, settle_all, take_all, value
 from tests.client import connect, counts, fresh, query
 from tests.refusing import FOR_ALL, FOR_ONE, Change, changed, execute
 
@@ -179,8 +179,8 @@ def wire(engine: Engine, consumer: MendingConsumer, name: str = "tracking") -> S
     judge = Judge(trial.claim, partial(may_give_up, engine, TEN), consumer, probe_seconds=0.001)
     return Steps(
         store.claim,
-        lambda _: {},
-        lambda _: None,
+        take_all,
+        settle_all,
         lambda _: None,
         is_to_blame=judge.is_to_blame,
     )

@@ -22,7 +22,7 @@ from service.ids import derive
 from service.outage import OutageError, RefusedError, Retry, TooSlowError
 from service.record import Record, understand
 from service.write import RULE, Rule, rows, statement, write
-from tests.builders import record, value
+from tests.builders import record, settle_all, take_all, value
 from tests.client import connect, counts, fresh, query, until
 
 WORKERS = 4
@@ -202,9 +202,7 @@ def test_every_sample_of_the_contract_has_its_outcome(engine: Engine, subscriber
         Record(run, 0, n, sample.order_id.encode(), sample.value, [*sample.headers()])
         for n, sample in enumerate(samples)
     ]
-    steps = Steps(
-        partial(write, engine, subscriber, FRESH), lambda _: {}, lambda _: None, lambda _: None
-    )
+    steps = Steps(partial(write, engine, subscriber, FRESH), take_all, settle_all, lambda _: None)
     handle(records, steps)
     letters = dict(query('select "offset", reason from dead_letter where topic = %s', run))
     found = """
@@ -375,8 +373,8 @@ def test_a_message_that_a_constraint_refuses_is_buried_alone(
             ]
             nothing = Steps(
                 partial(write, engine, "fulfillment", FRESH),
-                lambda _: {},
-                lambda _: None,
+                take_all,
+                settle_all,
                 lambda _: None,
             )
             handle(records, nothing)

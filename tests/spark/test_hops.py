@@ -288,6 +288,19 @@ def copy(world: World, message_id: str, event_id: str) -> None:
     world.record(event["topic"], event["key"].decode(), event["value"], {"id": event_id})
 
 
+def put_aside(world: World, message_id: str) -> None:
+    """Let the service ask the audit receiver again for the entry of this message."""
+    tracked = world.find("tracking", message_id=message_id)
+    tracked |= {"marked": False, "audit_source": f"unaudited {message_id}"}
+
+
+def not_taken_yet_and_event_never_written(world: World, message_id: str) -> Found:
+    """An entry that is not taken yet makes its message late in no other hop."""
+    found = event_never_written(world, message_id)
+    put_aside(world, message_id)
+    return found
+
+
 DEFECTS: list[Plant] = [
     lost_order, conflict_in_silence, tracked_and_buried, tracked_with_another_hash,
     buried_other_bytes, tracked_from_nowhere, fulfillment_removed, fulfillment_altered,
@@ -297,6 +310,7 @@ DEFECTS: list[Plant] = [
     dead_letter_of_another_without_event, audit_entry_missing,
     audit_entry_doubled, audit_entry_altered, audit_refused, audit_not_marked, landed_row_removed,
     landed_row_doubled, acknowledged_and_altered, acknowledged_and_lost, other_way_than_meant,
+    not_taken_yet_and_event_never_written,
 ]  # fmt: skip
 
 
@@ -386,11 +400,18 @@ def settled_and_lagging_redelivery(world: World, message_id: str) -> Found:
     return event_from_nowhere(world, message_id)
 
 
+def not_taken_yet(world: World, message_id: str) -> Found:
+    """The audit receiver has not taken the entry yet, and is asked again: late in these hops."""
+    world.fulfill(message_id, is_audited=False)
+    put_aside(world, message_id)
+    return set()
+
+
 LAWFUL: list[Plant] = [
     redelivered, published_twice, rejected, rejected_without_a_winner, buried,
     buried_with_known_bytes, buried_by_another, lagging,
     lagging_and_not_tracked_yet, lagging_dead_letter, lagging_first_and_settled_redelivery,
-    settled_and_lagging_redelivery,
+    settled_and_lagging_redelivery, not_taken_yet,
 ]  # fmt: skip
 
 

@@ -1,19 +1,18 @@
 """The story of a batch, with steps that remember."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
+from contract.audit import AuditBody
 from contract.events import ACCEPTED, REJECTED
 from service.dedup import Handled
 from service.handler import Steps, handle
 from service.outage import OutageError, RefusedError, Retry
-from service.post import Entry, make_item
+from service.post import Answers, Entry, make_item
 from service.record import DeadLetter, Item, Message, Record
-from service.write import Answers
 from tests.builders import record, value
 
 
@@ -23,7 +22,7 @@ class FakeServices:
     def __init__(self, refused: str = "", rejected: Sequence[str] = ()) -> None:
         self.tracking: dict[str, Handled] = {}
         self.letters: list[DeadLetter] = []
-        self.audit: dict[str, Any] = {}
+        self.audit: dict[str, AuditBody] = {}
         self.calls: list[str] = []
         self.refused = refused  # the id of a message that the database never takes
         self.rejected = rejected  # the ids of messages that the rule does not accept
@@ -48,13 +47,14 @@ class FakeServices:
         """Have one effect for each key."""
         self.calls.append("post")
         for item in map(make_item, entries):
-            self.audit[item["idempotency_key"]] = item
+            self.audit[item.idempotency_key] = item.body
         return {entry.message.message_id: None for entry in entries}
 
-    def mark(self, answers: Answers) -> None:
-        """Remember who was audited."""
+    def mark(self, answers: Answers) -> Answers:
+        """Remember who was audited: all of them are settled."""
         self.calls.append("mark")
         self.tracking |= {key: self.tracking[key]._replace(audited=True) for key in answers}
+        return answers
 
     def commit(self, _records: Sequence[Record]) -> None:
         """Forget the batch."""
@@ -84,7 +84,9 @@ def test_an_audited_redelivery_is_bypassed() -> None:
 def test_an_unmarked_redelivery_posts_the_same_again() -> None:
     """After a crash before the mark the same key and body are posted once more."""
     services = FakeServices()
-    handle([record("m-1")], Steps(services.write, services.post, lambda _: None, services.commit))
+    handle(
+        [record("m-1")], Steps(services.write, services.post, lambda _: {"m-1"}, services.commit)
+    )
     before = dict(services.audit)
     handle([record("m-1")], services.steps())
     assert services.audit == before
@@ -195,7 +197,7 @@ def test_a_rejected_message_is_audited_counted_and_logged_as_one() -> None:
     with capture_logs() as logged:
         handle([record("m-1"), record("m-2")], services.steps())
         handle([record("m-2")], services.steps())
-    bodies = {item["body"]["message_id"]: item["body"] for item in services.audit.values()}
+    bodies = {body["message_id"]: body for body in services.audit.values()}
     assert bodies["m-1"]["outcome"] == ACCEPTED
     assert bodies["m-2"]["outcome"] == REJECTED
     assert bodies["m-2"]["fulfillment_id"] is None
@@ -243,22 +245,32 @@ def test_a_message_that_its_dedup_store_drops_is_reported() -> None:
     assert services.calls == ["commit"]
 
 
-def test_an_entry_that_the_receiver_refuses_is_marked_with_its_reason() -> None:
-    """A refused request is bisected until the bad entry is alone; the offset moves on."""
-    services = FakeServices()
-    marked: Answers = {}
+def test_an_entry_that_has_to_wait_holds_up_its_batch_alone() -> None:
+    """What is settled is marked at once; the rest is posted again, alone, before the offsets."""
+    services, waits = FakeServices(), list[int]()
+    refusals = {"m-3": 3, "m-5": 1}  # how often each has to wait
+    posted: list[list[str]] = []
 
     def post(entries: Sequence[Entry]) -> Answers:
-        if any(entry.message.message_id == "m-3" for entry in entries):
-            raise RefusedError("413 too large")
+        posted.append([entry.message.message_id for entry in entries])
         return services.post(entries)
 
-    handle(
-        [record(f"m-{n}") for n in range(8)],
-        Steps(services.write, post, marked.update, services.commit),
+    def mark(answers: Answers) -> set[str]:
+        waiting = {key for key in answers if refusals.get(key, 0) > 0}
+        for key in waiting:
+            refusals[key] -= 1
+        settled = answers.keys() - waiting
+        services.mark({key: answers[key] for key in settled})
+        return settled
+
+    steps = services.steps()._replace(
+        post=post, mark=mark, wait=lambda _stage, attempt, _outage: waits.append(attempt)
     )
-    assert {key: error for key, error in marked.items() if error} == {"m-3": "413 too large"}
-    assert len(marked) == 8
+    handle([record(f"m-{n}") for n in range(8)], steps)
+    assert posted[1:] == [["m-3", "m-5"], ["m-3"], ["m-3"]]
+    assert waits == [0, 0, 0]
+    assert all(known.audited for known in services.tracking.values())
+    assert services.calls[-1] == "commit"
 
 
 @pytest.mark.parametrize("step", ["write", "post", "mark", "commit"])

@@ -24,6 +24,7 @@ ALL = [
     "forget",
     "outbox",
     "dead-letters",
+    "audit",
 ]
 STARTING = [
     "up",
@@ -33,7 +34,9 @@ STARTING = [
     "reconcile",
     "forget --older-than 30d",
     "outbox resend --since 1h",
+    "audit retry",
 ]
+NO_STACK = "secrets/purger_password: start the stack first (pipeline up)"
 
 
 class Typed(NamedTuple):
@@ -180,16 +183,18 @@ def test_without_a_broker_the_way_out_is_said(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("allow 23514:no_13", "secrets/purger_password: start the stack first (pipeline up)"),
-        ("allow no_13", "no_13 is no cause: give a SQLSTATE or a status, and the name of what "),
-        ("allow 23514 --for ever", "'ever' is no age"),
+        ("dead-letters allow 23514:no_13", NO_STACK),
+        ("dead-letters allow no_13", "no_13 is no cause: give a SQLSTATE or a status, and the "),
+        ("dead-letters allow 23514 --for ever", "'ever' is no age"),
+        ("audit retry", NO_STACK),
+        ("audit retry --older-than ever", "'ever' is no age"),
     ],
 )
-def test_what_cannot_be_allowed_is_said(
+def test_what_cannot_be_done_is_said(
     type_in: TypeIn, run_dir: Path, words: str, sentence: str
 ) -> None:
-    """No stack, no cause, no age: a sentence each, and exit code 2."""
-    typed = type_in(f"dead-letters {words}")
+    """Without a stack, a cause or an age: a sentence each, and exit code 2."""
+    typed = type_in(words)
     assert typed.code == 2
     assert sentence in typed.errors
 

@@ -25,7 +25,7 @@ from service.write import write
 from spark.landed_tables import SCHEMA, read_landed
 from spark.landing_query import start_landing
 from spark.settings import Settings as SparkSettings
-from tests.builders import value
+from tests.builders import settle_all, take_all, value
 from tests.client import Sent, fresh, query, send, until, until_handled, until_published
 
 RANGES = [(1, 333), (70, 578), (400, 1211), (1000, 1111), (1200, 1711), (1688, 3333), (2567, 3500)]
@@ -198,7 +198,7 @@ def test_service_and_spark_agree_on_random_numbers(
     env, topic = spoiled.env(), batches[0][0].topic
     engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
     store = load_store("watermark").make_store(partial(write, engine, topic))
-    steps = Steps(store.claim, lambda _: {}, lambda _: None, lambda _: None, store.settle)
+    steps = Steps(store.claim, take_all, settle_all, lambda _: None, store.settle)
     for batch in batches:
         handle(batch, steps._replace(read=partial(read, needs_sequence=True)))
     engine.dispose()

@@ -8,6 +8,7 @@ from typing import Any
 import requests
 
 from contract.events import ACCEPTED
+from contract.names import SUBSCRIBER
 from lab.bench.naive import post_one
 from lab.bench.numbers import Number, compare
 from lab.environment import empty_tables
@@ -15,9 +16,9 @@ from lab.reference_orders import FIRST, make_batches
 from ops.stack.stack import Stack
 from service.handler import split_conflicts
 from service.ids import derive
-from service.post import Entry, post, session
+from service.post import Answers, Entry, post_batch, post_entries
 from service.record import Message, Record
-from service.write import Answers
+from service.request import connect
 
 TIMEOUT = 30
 
@@ -29,7 +30,8 @@ def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
     requests_in_bulk = [make_entries(records) for records in make_batches(orders)]
     few = orders // 40
     events = [make_event(number) for number in range(FIRST, FIRST + few)]
-    post_bulk = partial(post, session(), url, TIMEOUT)
+    send = partial(post_batch, connect(url, TIMEOUT))
+    post_bulk = partial(post_entries, send, SUBSCRIBER)
     post_single = partial(post_one, requests.Session(), url)
     arms = {
         "in bulk": partial(rate, env, post_bulk, requests_in_bulk, orders),

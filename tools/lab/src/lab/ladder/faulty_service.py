@@ -34,9 +34,9 @@ def add_faults(steps: Steps, plan: FaultPlan) -> Steps:
         plan.fail_if_due("late", message_ids)
         return steps.post(entries)
 
-    def mark(answers: dict[str, Any]) -> None:
+    def mark(answers: dict[str, Any]) -> Any:
         plan.fail_if_due("end", answers)
-        steps.mark(answers)
+        return steps.mark(answers)
 
     return steps._replace(write=write, post=post, mark=mark)
 

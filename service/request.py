@@ -1,0 +1,92 @@
+"""One HTTP request to the audit receiver: bounded in time and in bytes, and safe to repeat."""
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+
+import requests
+from urllib3.exceptions import HTTPError
+
+from service.outage import OutageError
+
+ANSWER_LIMIT = 8 * 1024 * 1024  # an answer without an end must not fill the memory
+CHUNK = 64 * 1024
+
+
+class Receiver(NamedTuple):
+    """Where requests go, and how long one of them may take."""
+
+    http: requests.Session
+    url: str
+    timeout: float
+
+
+class Response(NamedTuple):
+    """What the receiver sent back."""
+
+    status: int
+    content: bytes
+    retry_after: float
+
+
+def connect(url: str, timeout: float) -> Receiver:
+    """Return a receiver with one kept connection, without proxies or credentials from outside."""
+    http = requests.Session()
+    http.trust_env = False
+    return Receiver(http, url, timeout)
+
+
+def send(receiver: Receiver, path: str, key: str, body: bytes) -> Response:
+    """Send one request; a lost, late or endless answer is an outage, as its effect is unknown."""
+    deadline = time.monotonic() + receiver.timeout
+    headers = {
+        "Content-Type": "application/json",
+        "Idempotency-Key": f'"{key}"',
+    }
+    content = b""
+    try:
+        with receiver.http.post(
+            receiver.url + path,
+            body,
+            headers=headers,
+            timeout=receiver.timeout,
+            allow_redirects=False,
+            stream=True,
+        ) as answer:
+            while chunk := answer.raw.read1(CHUNK, decode_content=True):
+                content += chunk
+                is_late = time.monotonic() > deadline
+                is_too_long = len(content) > ANSWER_LIMIT
+                if is_late or is_too_long:
+                    raise OutageError(f"audit receiver: no end after {len(content)} bytes")
+    except (requests.RequestException, HTTPError, OSError) as error:
+        kind = type(error).__name__
+        raise OutageError(f"audit receiver: {kind}") from error
+    retry_after = retry_after_seconds(answer.headers)
+    return Response(answer.status_code, content, retry_after)
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float:
+    """Return how long the receiver asks us to wait, whether it gives seconds or a date."""
+    asked = headers.get("Retry-After", "").strip()
+    is_number = asked.isascii() and asked.isdecimal()
+    if is_number:
+        return float(asked)
+    until = parse_date(asked)
+    if until is None:
+        return 0
+    # By the receiver's own clock, which need not agree with ours.
+    now = parse_date(headers.get("Date", "")) or datetime.now(UTC)
+    return max(0, (until - now).total_seconds())
+
+
+def parse_date(text: str) -> datetime | None:
+    """Return the time in an HTTP date, or None if there is no date in the text."""
+    try:
+        found = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    is_without_zone = found.tzinfo is None
+    return found.replace(tzinfo=UTC) if is_without_zone else found
