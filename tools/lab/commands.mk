@@ -5,7 +5,7 @@
 bench: venv ## measure speed and cost
 	@$(BIN)/pipeline bench
 
-# What is too slow for `make test`. Each part ends with its time; CONTRIBUTING.md has the last ones that were measured.
+# What is too slow for `make test`. Each part ends with its time.
 PROVE := PROVE=1 $(BIN)/pytest --durations=5
 
 prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-debezium ## everything below; `make -k prove` goes on after a failure
