@@ -151,4 +151,4 @@ def test_a_probe_has_no_id_of_the_message_that_it_is_made_of() -> None:
     assert len(ids) == len(keys) == 3
     assert probe.sequence is not None
     assert probe.sequence > 5
-    assert probe.order["lines"] == message.order["lines"]
+    assert probe.order["customer_id"] == message.order["customer_id"]
