@@ -305,6 +305,9 @@ def allow(
     duration: Annotated[
         str, typer.Option("--for", metavar="AGE", help="Such as 30m or 4h.")
     ] = "1h",
+    by: Annotated[
+        str | None, typer.Option(help="Who takes the responsibility, if not the user who types.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Let the service bury what one cause refuses; exit 1 if it has refused nothing.
@@ -317,7 +320,7 @@ def allow(
 
     seconds = to_seconds(duration)
     stack = make_checked_stack()
-    done = give_allowance(stack.env(), cause, seconds)
+    done = give_allowance(stack.env(), cause, seconds, by)
     print(json.dumps(done) if as_json else say(done))
     raise typer.Exit(0 if done["allowed_until"] else 1)
 

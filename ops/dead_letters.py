@@ -36,7 +36,7 @@ CAUSES = text("""
 """)
 
 
-def allow(env: Env, cause: str, seconds: float) -> dict[str, Any]:
+def allow(env: Env, cause: str, seconds: float, by: str | None = None) -> dict[str, Any]:
     """Allow a cause for so long, and return until when; None if it has refused nothing."""
     found = CAUSE.fullmatch(cause)
     if found is None:
@@ -49,7 +49,7 @@ def allow(env: Env, cause: str, seconds: float) -> dict[str, Any]:
         "kind": KINDS[len(code)],
         "code": code,
         "name": name,
-        "allowed_by": user(),
+        "allowed_by": by or user(),
         "seconds": seconds,
     }
     with connect_as_purger(env) as engine, classify_errors(), engine.connect() as connection:

@@ -1,5 +1,6 @@
 """A database that refuses good messages, under load: nothing is buried that would have passed."""
 
+import json
 import os
 import subprocess
 import sys
@@ -119,9 +120,9 @@ def test_a_person_may_let_them_be_buried(quick: Stack) -> None:
             1,
             "23514:no_31 has refused nothing; what has: 23514:no_13 (11 records)\n",
         )
-        code, said = allow(quick, "23514:no_13", "--for", "5m")
+        code, said = allow(quick, "23514:no_13", "--for", "5m", "--by", "ann", "--json")
         assert code == 0
-        assert said.startswith("23514:no_13 may bury what it refuses until ")
+        assert json.loads(said)["allowed_by"] == "ann"
         until_handled()
     assert len(unfulfilled(sent)) == 30
     assert count_letters() == before + 30
