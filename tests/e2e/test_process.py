@@ -176,7 +176,7 @@ def test_no_secret_leaks(stack: Stack) -> None:
     secrets = [
         file.read_text().strip() for file in Path(stack.env()["SECRETS_DIR"]).glob("*_password")
     ]
-    assert len(secrets) == 6
+    assert len(secrets) == 8
     exposed = "".join(
         file.read_text(errors="replace") for file in (stack.settings.run_dir / "log").iterdir()
     )
