@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from uuid import uuid5
 
 from contract.events import ACCEPTED, DEAD_LETTER
-from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, NAMESPACE
+from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, NAMESPACE, SUBSCRIBER
 from contract.samples import Sample
 from lab.faults.facts import Place, Sent
 
@@ -145,6 +145,7 @@ def event_of_letter(place: Place, sample: Sample) -> ExpectedEvent:
     headers = [{"name": name, "value": as_text(content)} for name, content in sample.headers()]
     body = {
         **place._asdict(),
+        "subscriber": SUBSCRIBER,
         "kind": kind_of(sample),
         "reason": sample.reason,
         "key": as_text(sample.order_id.encode()),
