@@ -48,6 +48,7 @@ class Judge:
     probe_seconds: float
     good: Message = field(default_factory=make_sample)  # one that passed lately
     next_probe: float = 0
+    suspect: Record | None = None  # since its refusal, a probe has passed
 
     def remember(self, items: Sequence[Item], known: Mapping[str, Handled]) -> None:
         """Keep a message that has just been accepted: the next probe is made of it."""
@@ -60,12 +61,22 @@ class Judge:
                 return
 
     def is_to_blame(self, item: Item, refusal: RefusedError) -> bool:
-        """Return whether to bury a refused message; if not, it has waited and is to be repeated."""
-        seconds_left = self.next_probe - time.monotonic()
-        self.consumer.idle(max(seconds_left, MOMENT))
-        self.next_probe = time.monotonic() + self.probe_seconds
+        """Return whether to bury a refused message; if not, it is to be repeated.
+
+        To blame is who is refused before and after a probe that passes: after the first refusal the
+        database may have been mended.
+        """
+        is_refused_again = self.suspect is item.record
+        self.suspect = None
         cause = Cause("database", refusal.code, refusal.name)
-        excuse = self.find_excuse(item, cause)
+        if is_refused_again:
+            excuse = self.count(item, cause)
+        else:
+            excuse = self.probe(item)
+            if not excuse:
+                self.suspect = item.record
+                self.consumer.idle(MOMENT)
+                return False
         verdict = "waits" if excuse else "buried"
         metrics.REFUSALS.labels(*cause, verdict).inc()
         log.error("refused", **cause._asdict(), verdict=verdict, why=excuse, **item.record.place)
@@ -74,20 +85,27 @@ class Judge:
             self.consumer.idle(self.probe_seconds)
         return not excuse
 
-    def find_excuse(self, item: Item, cause: Cause) -> str:
-        """Return why the message is not to blame, or nothing."""
+    def probe(self, item: Item) -> str:
+        """Return why the message is not to blame, or nothing if good ones pass now."""
         if isinstance(item, DeadLetter):
             return "a dead letter fits its table whatever is in it"
+        seconds_left = self.next_probe - time.monotonic()
+        self.consumer.idle(max(seconds_left, MOMENT))
+        self.next_probe = time.monotonic() + self.probe_seconds
         try:
             self.try_out([with_fresh_ids(self.good)])
         except RefusedError as refusal:
             return f"a good message is refused too ({refusal})"
-        if not self.may_give_up(cause, item.record):
-            return (
-                f"{cause} has refused too many records: remove the cause,"
-                f" or run pipeline dead-letters allow {cause}"
-            )
         return ""
+
+    def count(self, item: Item, cause: Cause) -> str:
+        """Return why the message waits, or nothing if it may be buried."""
+        if self.may_give_up(cause, item.record):
+            return ""
+        return (
+            f"{cause} has refused too many records: remove the cause,"
+            f" or run pipeline dead-letters allow {cause}"
+        )
 
 
 def with_fresh_ids(message: Message) -> Message:

@@ -13,7 +13,8 @@ from ops.stack.stack import Stack
 from service.dedup import DedupStore, load_store
 from service.handler import Steps, handle
 from service.judge import Judge
-from service.record import Record
+from service.outage import RefusedError
+from service.record import Item, Record
 from service.refusals import NOTE, Cause, Limits, find_given_up, may_give_up
 from service.write import try_out, write
 from tests.builders import record, settle_all, take_all, value
@@ -227,6 +228,26 @@ def test_what_refuses_good_messages_buries_none(engine: Engine, what: str) -> No
     for table in ("tracking", "fulfillment", "outbox"):
         assert set(written[table].values()) == {1}
         assert len(written[table]) == 64
+
+
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize("is_repeated", [True, False], ids=["repeated", "control"])
+def test_a_database_that_is_mended_before_the_probe_costs_no_message(
+    engine: Engine, is_repeated: bool
+) -> None:
+    """The probe passes, and so would the message: without the repetition a good one is buried."""
+    change, prefix = FOR_ALL["a CHECK"], fresh("mended")
+    steps = wire(engine, MendingConsumer(lambda: None))
+    mends = [change.mend]
+
+    def is_to_blame(item: Item, refusal: RefusedError) -> bool:
+        if mends:
+            execute(mends.pop())
+        return steps.is_to_blame(item, refusal) or not is_repeated
+
+    execute(change.change)
+    handle(orders(prefix), steps._replace(is_to_blame=is_to_blame))
+    assert len(buried(prefix)) == (0 if is_repeated else 1)
 
 
 @pytest.mark.usefixtures("forgotten")
