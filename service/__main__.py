@@ -42,13 +42,13 @@ def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
     limits = Limits(settings.refusal_limit, settings.refusal_window_seconds)
     judge = Judge(
         try_out=retry.wrap("probe", partial(probe, trial)),
-        may_give_up=retry.wrap("refusal", partial(may_give_up, engine, limits)),
+        may_give_up=retry.wrap("refusal", partial(may_give_up, engine, subscriber, limits)),
         consumer=consumer,
         probe_seconds=settings.refusal_probe_seconds,
     )
     buried = Buried(
         read=partial(read, needs_sequence=store.needs_sequence),
-        find=retry.wrap("refusal", partial(find_given_up, engine, "database")),
+        find=retry.wrap("refusal", partial(find_given_up, engine, subscriber, "database")),
         consumer=consumer,
     )
     audit = make_audit_steps(settings, engine, consumer, retry)

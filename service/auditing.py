@@ -45,7 +45,7 @@ def make_audit_steps(settings: Settings, engine: Engine, group: Group, retry: Re
     receiver = connect(settings.audit_url, settings.audit_timeout_seconds)
     is_single = settings.audit_mode == "single"
     request = partial(post_single if is_single else post_batch, receiver)
-    ask = partial(may_give_up, engine, limits)
+    ask = partial(may_give_up, engine, subscriber, limits)
 
     def keep_polling() -> None:
         silence = time.monotonic() - group.last_poll

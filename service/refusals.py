@@ -18,7 +18,7 @@ NOTE = text("""
             (topic, partition, "offset") = (:topic, :partition, :offset) as is_this,
             refused_at > now() - make_interval(secs => :window_seconds) as is_recent
         from refusal
-        where kind = :kind and code = :code and name = :name
+        where subscriber = :subscriber and kind = :kind and code = :code and name = :name
     ),
 
     allowed as (
@@ -30,9 +30,9 @@ NOTE = text("""
             and allowed_until > now()
     )
 
-    insert into refusal (kind, code, name, topic, partition, "offset", is_waiting)
+    insert into refusal (subscriber, kind, code, name, topic, partition, "offset", is_waiting)
     select
-        :kind, :code, :name, :topic, :partition, :offset,
+        :subscriber, :kind, :code, :name, :topic, :partition, :offset,
         not exists (select from allowed)
             and (
                 coalesce(bool_or(is_waiting), false)
@@ -40,7 +40,7 @@ NOTE = text("""
             )
     from alike
     where is_this or is_recent
-    on conflict (kind, code, name, topic, partition, "offset") do update set
+    on conflict (subscriber, kind, code, name, topic, partition, "offset") do update set
         is_waiting = refusal.is_waiting and excluded.is_waiting,
         refused_at = excluded.refused_at
     returning is_waiting
@@ -49,7 +49,8 @@ NOTE = text("""
 GIVEN_UP = text("""
     select "offset", code, name
     from refusal
-    where kind = :kind
+    where subscriber = :subscriber
+        and kind = :kind
         and topic = :topic
         and partition = :partition
         and "offset" >= :offset
@@ -78,12 +79,15 @@ class Limits(NamedTuple):
     window_seconds: float
 
 
-def may_give_up(engine: Engine, limits: Limits, cause: Cause, record: Record) -> bool:
+def may_give_up(
+    engine: Engine, subscriber: str, limits: Limits, cause: Cause, record: Record
+) -> bool:
     """Note that a record was refused, and return whether it may be given up; else it waits.
 
-    The count is of distinct records, over all workers and restarts.
+    The count is of distinct records, over all workers of the subscriber and all restarts.
     """
     parameters = {
+        "subscriber": subscriber,
         **cause._asdict(),
         **record.place,
         "limit": limits.records,
@@ -96,9 +100,9 @@ def may_give_up(engine: Engine, limits: Limits, cause: Cause, record: Record) ->
     return not is_waiting
 
 
-def find_given_up(engine: Engine, kind: Kind, first: Record) -> dict[int, Cause]:
-    """Return what was given up in the partition of a record, from it on, by offset."""
-    parameters = {"kind": kind, **first.place}
+def find_given_up(engine: Engine, subscriber: str, kind: Kind, first: Record) -> dict[int, Cause]:
+    """Return what a subscriber has given up in a record's partition, from it on, by offset."""
+    parameters = {"subscriber": subscriber, "kind": kind, **first.place}
     with wait_out_refusals(), classify_errors(), engine.connect() as connection:
         rows = connection.execute(GIVEN_UP, parameters)
         return {row.offset: Cause(kind, row.code, row.name) for row in rows}

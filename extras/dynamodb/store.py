@@ -93,6 +93,9 @@ class Settings(BaseSettings):
     dynamodb_timeout_seconds: float = 2  # a batch of 500 makes 15 requests, all between two polls
 
 
+TABLE_SECONDS = 30.0  # no consumer has to poll while a table is made
+
+
 class Sighting(NamedTuple):
     """Another worker's token, and since when it has not changed."""
 
@@ -296,7 +299,8 @@ def connect(settings: Settings) -> Any:
 
 def make_table(settings: Settings) -> None:
     """Make the table of all subscribers, unless it is there; DynamoDB deletes what has expired."""
-    client = connect(settings)
+    patient = settings.model_copy(update={"dynamodb_timeout_seconds": TABLE_SECONDS})
+    client = connect(patient)
     table = settings.dynamodb_table
     with suppress(client.exceptions.ResourceInUseException):
         client.create_table(

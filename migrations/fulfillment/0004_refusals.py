@@ -8,6 +8,7 @@ down_revision = "0008_refused"
 TABLES = """
     -- One row for each record and what refused it: after enough of one cause, the next waits.
     create table refusal (
+        subscriber text not null,    -- whose write it was: another one may take the same record
         kind       text not null check (kind in ('database', 'audit')),
         code       text not null,    -- a SQLSTATE, or a status of the audit receiver
         name       text not null,    -- the constraint, column or function; empty if none is named
@@ -16,7 +17,7 @@ TABLES = """
         "offset"   bigint not null,
         is_waiting boolean not null, -- or it was given up: buried, or marked as refused
         refused_at timestamptz not null default now(),
-        primary key (kind, code, name, topic, partition, "offset")
+        primary key (subscriber, kind, code, name, topic, partition, "offset")
     );
 
     -- A person takes the responsibility: records that this cause refuses are given up until then.

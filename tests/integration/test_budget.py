@@ -68,7 +68,7 @@ class Meter:
         engine = self.engine
         judge = Judge(
             partial(try_out, engine, SUBSCRIBER, FRESH),
-            partial(may_give_up, engine, Limits(records=10, window_seconds=600)),
+            partial(may_give_up, engine, SUBSCRIBER, Limits(records=10, window_seconds=600)),
             self,
             probe_seconds=0,
         )

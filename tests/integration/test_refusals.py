@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
+from contract.names import SUBSCRIBER
 from ops.stack.stack import Stack
 from service.dedup import DedupStore, load_store
 from service.handler import Steps, handle
@@ -32,7 +33,7 @@ def cause(spoiled: Stack) -> Cause:
 
 def refuse(engine: Engine, cause: Cause, count: int) -> list[bool]:
     """Note this many new records as refused; return of each whether it may be given up."""
-    return [may_give_up(engine, TEN, cause, record()) for _ in range(count)]
+    return [may_give_up(engine, SUBSCRIBER, TEN, cause, record()) for _ in range(count)]
 
 
 def age(cause: Cause, minutes: int) -> None:
@@ -62,9 +63,9 @@ def test_ten_records_of_one_cause_may_be_given_up(engine: Engine, cause: Cause) 
 def test_a_record_that_comes_again_counts_once(engine: Engine, cause: Cause) -> None:
     """Redelivered after a crash, it may still be given up, and takes nobody's place."""
     first = record()
-    assert [may_give_up(engine, TEN, cause, first) for _ in range(20)] == [True] * 20
+    assert [may_give_up(engine, SUBSCRIBER, TEN, cause, first) for _ in range(20)] == [True] * 20
     assert refuse(engine, cause, 10) == [True] * 9 + [False]
-    assert may_give_up(engine, TEN, cause, first)
+    assert may_give_up(engine, SUBSCRIBER, TEN, cause, first)
 
 
 def test_while_one_record_waits_all_of_its_cause_wait(engine: Engine, cause: Cause) -> None:
@@ -72,7 +73,7 @@ def test_while_one_record_waits_all_of_its_cause_wait(engine: Engine, cause: Cau
     refuse(engine, cause, 10)
     waiting = record()
     for _ in range(3):
-        assert not may_give_up(engine, TEN, cause, waiting)
+        assert not may_give_up(engine, SUBSCRIBER, TEN, cause, waiting)
         age(cause, 8)
     assert refuse(engine, cause, 1) == [False]
 
@@ -81,10 +82,10 @@ def test_after_the_window_ten_more_may_be_given_up(engine: Engine, cause: Cause)
     """Unless somebody waits, old refusals do not count; who waited then waits still."""
     waiting = record()
     refuse(engine, cause, 10)
-    assert not may_give_up(engine, TEN, cause, waiting)
+    assert not may_give_up(engine, SUBSCRIBER, TEN, cause, waiting)
     age(cause, 11)
     assert refuse(engine, cause, 10) == [True] * 10
-    assert not may_give_up(engine, TEN, cause, waiting)
+    assert not may_give_up(engine, SUBSCRIBER, TEN, cause, waiting)
 
 
 @pytest.mark.parametrize("isolation", ["SERIALIZABLE", "READ COMMITTED"])
@@ -97,7 +98,7 @@ def test_two_workers_do_not_both_take_the_tenth_place(
     limits = {"limit": TEN.records, "window_seconds": TEN.window_seconds}
     with in_transaction.connect() as one, in_transaction.connect() as two:
         for worker in (one, two):
-            parameters = cause._asdict() | record().place | limits
+            parameters = {"subscriber": SUBSCRIBER} | cause._asdict() | record().place | limits
             assert worker.scalar(NOTE, parameters) is False
         one.commit()
         if isolation == "SERIALIZABLE":
@@ -117,11 +118,11 @@ def test_a_person_may_allow_a_cause(engine: Engine, cause: Cause, by_name: bool)
     waiting, other = record(), cause._replace(name=fresh("check"))
     refuse(engine, cause, 10)
     refuse(engine, other, 10)
-    assert not may_give_up(engine, TEN, cause, waiting)
+    assert not may_give_up(engine, SUBSCRIBER, TEN, cause, waiting)
     allow(cause, cause.name if by_name else None, seconds=-1)
-    assert not may_give_up(engine, TEN, cause, waiting)
+    assert not may_give_up(engine, SUBSCRIBER, TEN, cause, waiting)
     allow(cause, cause.name if by_name else None, seconds=60)
-    assert may_give_up(engine, TEN, cause, waiting)
+    assert may_give_up(engine, SUBSCRIBER, TEN, cause, waiting)
     assert refuse(engine, cause, 3) == [True] * 3
     assert refuse(engine, other, 1) == [not by_name]
 
@@ -132,11 +133,21 @@ def test_what_was_given_up_is_found_when_it_comes_again(engine: Engine, cause: C
     before, first, second, waiting = (record(topic=topic) for _ in range(4))
     elsewhere = [record(topic=topic, partition=1), record(topic=fresh("topic"))]
     for each in (before, first, second, *elsewhere):
-        assert may_give_up(engine, TEN, cause, each)
-    assert not may_give_up(engine, Limits(0, 600), cause, waiting)
+        assert may_give_up(engine, SUBSCRIBER, TEN, cause, each)
+    assert not may_give_up(engine, SUBSCRIBER, Limits(0, 600), cause, waiting)
     found = {first.offset: cause, second.offset: cause}
-    assert find_given_up(engine, "database", first) == found
-    assert not find_given_up(engine, "audit", first)
+    assert find_given_up(engine, SUBSCRIBER, "database", first) == found
+    assert not find_given_up(engine, SUBSCRIBER, "audit", first)
+
+
+def test_each_subscriber_gives_up_for_itself(engine: Engine, cause: Cause) -> None:
+    """What one cannot write, another may: it has ten of its own, and buries none for the first."""
+    given_up = record(topic=fresh("topic"))
+    assert may_give_up(engine, SUBSCRIBER, TEN, cause, given_up)
+    assert refuse(engine, cause, 10)[-1] is False
+    assert may_give_up(engine, "another", TEN, cause, record())
+    assert find_given_up(engine, SUBSCRIBER, "database", given_up)
+    assert not find_given_up(engine, "another", "database", given_up)
 
 
 def test_without_the_tables_the_service_ends_in_one_sentence(spoiled: Stack) -> None:
@@ -177,7 +188,9 @@ def wire(engine: Engine, consumer: MendingConsumer, name: str = "tracking") -> S
     make_store = load_store(name).make_store
     store: DedupStore = make_store(partial(write, engine, "fulfillment"))
     trial: DedupStore = make_store(partial(try_out, engine, "fulfillment"))
-    judge = Judge(trial.claim, partial(may_give_up, engine, TEN), consumer, probe_seconds=0.001)
+    judge = Judge(
+        trial.claim, partial(may_give_up, engine, SUBSCRIBER, TEN), consumer, probe_seconds=0.001
+    )
     return Steps(
         store.claim,
         take_all,
