@@ -167,6 +167,21 @@ def reconcile(
 
 
 @app.command()
+def offsets(
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Go on at the first record that is there.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show where the service stands in the input topic; exit 1 if it cannot go on by itself."""
+    options = ["--accept-loss"] if accept_loss else []
+    if as_json:
+        options += ["--json"]
+    code = run_job(make_checked_stack(), "service.offsets", options)
+    raise typer.Exit(code)
+
+
+@app.command()
 def demo(orders: Orders = 5000, seed: Seed = 1) -> None:
     """Do everything once, from a stack that need not run yet to the verdict."""
     from ops.demo import demo as run
@@ -366,7 +381,7 @@ def retry(
 
 
 def run_job(stack: "Stack", module: str, options: list[str]) -> int:
-    """Run one of the Spark jobs, print what it prints, and return its exit code."""
+    """Run one of the project's own jobs, print what it prints, and return its exit code."""
     from ops.progress import step
     from ops.stack.supervisor import StackError
 

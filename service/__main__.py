@@ -1,12 +1,12 @@
 """python -m service: handle orders until asked to stop, with the settings of the environment."""
 
-import signal
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
 import structlog
+from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine
 
 from service import refusals
@@ -21,10 +21,12 @@ from service.judge import Judge
 from service.logs import configure_logs
 from service.metrics import ABANDONED
 from service.outage import MOMENT, AbandonedError, OutageError, RefusedError, Retry, in_pieces
-from service.record import Item, read
+from service.progress import keep_measuring
+from service.record import Item, Record, read
 from service.refusals import Limits, find_given_up, may_give_up
 from service.settings import Settings
 from service.start import prepare
+from service.stop import Stop, leaving
 from service.write import try_out, write
 
 log = structlog.get_logger()
@@ -53,7 +55,7 @@ def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
     )
     audit = make_audit_steps(settings, engine, consumer, retry)
     return Steps(
-        write=retry.wrap("write", in_pieces(partial(claim, store, judge), poll)),
+        write=retry.wrap("write", in_pieces(partial(claim, consumer, store, judge), poll)),
         post=audit.post,
         mark=audit.mark,
         commit=retry.wrap("commit", consumer.commit),
@@ -66,8 +68,11 @@ def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
     )
 
 
-def claim(store: DedupStore, judge: Judge, items: Sequence[Item]) -> dict[str, Handled]:
-    """Write the items, and let the judge see what passes."""
+def claim(
+    consumer: RecordConsumer, store: DedupStore, judge: Judge, items: Sequence[Item]
+) -> dict[str, Handled]:
+    """Write the items, if they are of the topic that we know, and let the judge see what passes."""
+    consumer.confirm()
     known = store.claim(items)
     judge.remember(items, known)
     return known
@@ -89,8 +94,9 @@ def look_for_tables(engine: Engine, store: DedupStore) -> None:
 def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> None:
     """Gather and handle one batch after the other; when asked to stop, finish the batch first."""
     while not stopping.is_set():
-        records = consumer.gather()
+        records: list[Record] = []
         try:
+            records = consumer.gather()
             if records:
                 handle(records, steps)
         except AbandonedError as reason:
@@ -104,18 +110,19 @@ def main(wire: Callable[[Settings, Engine, RecordConsumer], Steps] = wire) -> No
     """Run until SIGTERM. Tests of a crash wire the steps in their own way."""
     settings = Settings()
     configure_logs(settings.log_level)
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stop = Stop(settings.stop_seconds)
+    stop.listen()
     engine = connect_to(
         settings.database_url, settings.database_password_file, settings.database_timeout_seconds
     )
-    consumer = RecordConsumer(settings, stopping.is_set)
+    consumer = RecordConsumer(settings, stop.asked.is_set)
     serve_health(settings, engine, consumer)
-    with consumer.consumer:
+    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    keep_measuring(consumer.progress, admin, settings.input_topic)
+    with leaving(consumer, stop):
         with suppress(AbandonedError):
-            prepare(settings, engine, consumer)
-        run(consumer, wire(settings, engine, consumer), stopping)
+            prepare(settings, engine, admin, consumer)
+        run(consumer, wire(settings, engine, consumer), stop.asked)
     log.info("stopped")
 
 

@@ -1,30 +1,43 @@
 """The consumer: it gathers batches, commits offsets by hand, and never keeps the group waiting."""
 
 import time
-from collections.abc import Callable, Sequence
-from typing import cast
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple, TypeVar, cast
 
 import structlog
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from service.logs import exit_with_error
-from service.metrics import LAG
+from service.kafka_errors import classify_errors, raise_first_error, stop_if_final
 from service.outage import AbandonedError, OutageError
+from service.progress import Progress
 from service.record import Headers, Record
-from service.settings import Settings
+from service.settings import OFFSET_COMMIT_SECONDS, Settings
 
 log = structlog.get_logger()
+Answer = TypeVar("Answer")
 
 RECORD_LIMIT = 1024 * 1024  # the broker's own: a record that is asked for may have this many bytes
-COMMITTED_SECONDS = 30
+ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.2
+RETRY_SECONDS = 1.0
+SERVE_SECONDS = 2.0
+
+
+class Memory(NamedTuple):
+    """What is known of the topic beyond what Kafka keeps; each step may raise an OutageError."""
+
+    name: str  # what its records are called
+    confirm: Callable[[], None]  # the records that have come are of this topic
+    refuse_gap: Callable[[Sequence[int]], None]  # these partitions have no committed offset
+    note_begun: Callable[[Sequence[int]], None]  # and now they have
+
+
+def without_memory(topic: str) -> Memory:
+    """Return what is known where nothing is remembered: each start may be the first."""
+    return Memory(topic, lambda: None, lambda _numbers: None, lambda _numbers: None)
 
 
 class RecordConsumer:
@@ -36,10 +49,17 @@ class RecordConsumer:
     def __init__(self, settings: Settings, is_stopping: Callable[[], bool]) -> None:
         self.consumer = Consumer(settings.kafka())
         self.settings = settings
+        self.topic = settings.input_topic
+        self.memory = without_memory(self.topic)
         self.is_stopping = is_stopping
         self.has_joined = False
         self.idling = False
-        self.revoked: set[tuple[str, int]] = set()
+        # By the numbers of partitions.
+        self.revoked: set[int] = set()  # taken away since the gather began, or since it ended
+        self.ends: dict[int, int] = {}  # where one ended, when everything before had come
+        self.beginnings: dict[int, int] = {}  # of those in which nothing is committed yet
+        self.progress = Progress()
+        self.committing = ThreadPoolExecutor(1, "commit")
         self.last_poll = time.monotonic()
         self.restarts = 0  # grows whenever records may come again
         self.waits_for = ""  # what refuses the batch in progress, if it waits for that to end
@@ -47,12 +67,74 @@ class RecordConsumer:
     def join(self) -> None:
         """Join the group: what happens before it holds up no other member."""
         self.consumer.subscribe(
-            [self.settings.input_topic], on_assign=self.on_assign, on_revoke=self.on_revoke
+            [self.topic],
+            on_assign=self.on_assign,
+            on_revoke=self.on_revoke,
         )
         self.has_joined = True
 
+    def leave(self) -> None:
+        """Leave the group, so that the others need not wait until our session ends.
+
+        A close in the middle of a rebalance may never return, so what is in progress is served
+        first. A static member only goes away: its partitions wait for it.
+        """
+        is_member = self.has_joined and not self.settings.group_instance_id
+        if is_member:
+            self.consumer.unsubscribe()
+            deadline = time.monotonic() + SERVE_SECONDS
+            while self.consumer.assignment() and time.monotonic() < deadline:
+                self.consumer.poll(POLL_SECONDS)
+        self.consumer.close()
+
     def gather(self) -> list[Record]:
         """Return a batch: it is limited by records, by bytes and by milliseconds."""
+        self.begin_batch()
+        records: list[Record] = []
+        bytes_left = self.settings.batch_bytes
+        window = self.settings.batch_window_ms / 1000
+        deadline = time.monotonic() + window
+        while bytes_left > 0 and len(records) < self.settings.batch_records:
+            seconds_left = deadline - time.monotonic()
+            if seconds_left <= 0:
+                break
+            records_left = self.settings.batch_records - len(records)
+            records_that_fit = bytes_left // RECORD_LIMIT + 1
+            count = min(records_left, records_that_fit)
+            messages = self.consumer.consume(count, seconds_left)
+            for record in self.receive_all(messages):
+                bytes_left -= len(record.value or b"")
+                records.append(record)
+        self.last_poll = time.monotonic()
+        ours = self.keep_ours(records)
+        if not ours:
+            self.pass_markers()
+        return ours
+
+    def receive_all(self, messages: list[Message]) -> Iterator[Record]:
+        """Yield the records, and note where the end of a partition has come."""
+        for message in messages:
+            record = receive(message, self.settings)
+            if record:
+                yield record._replace(topic=self.memory.name)
+            elif is_end(message):
+                number = message.partition() or 0
+                self.ends[number] = message.offset() or 0
+
+    def pass_markers(self) -> None:
+        """Commit the end of a partition that has come without a record.
+
+        Only what a producer has aborted is before it, and the markers of transactions. Uncommitted,
+        that would be a lag, and one day be taken for records that are gone.
+        """
+        handled = self.progress.handled
+        is_passed = any(end > handled.get(number, end) for number, end in self.ends.items())
+        if is_passed:
+            with suppress(OutageError):  # then with the next batch
+                self.commit([])
+
+    def begin_batch(self) -> None:
+        """Make ready for a batch: the first joins the group, one after an outage resumes."""
         if not self.has_joined:
             self.join()
         if self.idling:
@@ -60,43 +142,59 @@ class RecordConsumer:
             self.waits_for = ""
             self.consumer.resume(self.consumer.assignment())
         self.revoked.clear()
-        records: list[Record] = []
-        bytes_left = self.settings.batch_bytes
-        deadline = time.monotonic() + self.settings.batch_window_ms / 1000
-        while bytes_left > 0 and len(records) < self.settings.batch_records:
-            seconds_left = deadline - time.monotonic()
-            if seconds_left <= 0:
-                break
-            records_left = self.settings.batch_records - len(records)
-            records_that_fit = bytes_left // RECORD_LIMIT + 1
-            for message in self.consumer.consume(min(records_left, records_that_fit), seconds_left):
-                bytes_left -= len(message.value() or b"")
-                record = received(message)
-                if record:
-                    records.append(record)
-        self.last_poll = time.monotonic()
-        if self.revoked:
-            return [r for r in records if (r.topic, r.partition) not in self.revoked]
-        return records
+        self.ends.clear()
+
+    def keep_ours(self, records: list[Record]) -> list[Record]:
+        """Return the records of the partitions that are ours at the end of the gather.
+
+        One that was taken away and given back has begun again at its committed offset. Without the
+        records that have come since then they would be passed over.
+        """
+        if not self.revoked:
+            return records
+        self.revoked.clear()  # from here on: what is taken away from the batch
+        ours = self.assigned()
+        return [record for record in records if record.partition in ours]
+
+    def assigned(self) -> set[int]:
+        """Return the partitions that are ours."""
+        return {part.partition for part in self.consumer.assignment()}
 
     def idle(self, seconds: float) -> None:
         """Wait, paused but polling so that the group keeps us; raise if the batch is lost."""
         self.idling = True
         self.consumer.pause(self.consumer.assignment())
         deadline = time.monotonic() + seconds
+        seconds_left = seconds
         while True:
-            seconds_left = deadline - time.monotonic()
-            if seconds_left <= 0:
-                return
             message = self.consumer.poll(min(seconds_left, POLL_SECONDS))
             self.last_poll = time.monotonic()
-            record = received(message) if message else None
-            if record:  # of a partition that was assigned just now, and not paused in time
-                self.rewind([record])
+            records = self.receive_all([message]) if message else []
+            for record in records:  # of a partition that was not paused in time
+                self.seek(record)
             if self.is_stopping():
                 raise AbandonedError("stopping")
             if self.revoked:
                 raise AbandonedError("a partition was taken away")
+            seconds_left = deadline - self.last_poll
+            if seconds_left <= 0:
+                return
+
+    def confirm(self) -> None:
+        """Make sure that the batch is of the topic that we know, before it has any effect.
+
+        Where the group begins is committed now. So a group without an offset, in a partition that
+        it has begun, has lost it.
+        """
+        if self.beginnings:
+            self.commit_in_time(self.at(self.beginnings))
+            self.memory.note_begun(list(self.beginnings))
+            self.beginnings.clear()
+        self.memory.confirm()
+
+    def at(self, offsets: dict[int, int]) -> list[TopicPartition]:
+        """Return these positions in the topic."""
+        return [TopicPartition(self.topic, number, offset) for number, offset in offsets.items()]
 
     def commit(self, records: Sequence[Record]) -> None:
         """Commit the offsets after the batch; raise OutageError as long as they are not taken.
@@ -104,33 +202,56 @@ class RecordConsumer:
         That is also an outage when the group has gone on without us: waiting then shows which
         partitions were taken away, and the batch is abandoned.
         """
-        after = {(record.topic, record.partition): record.offset + 1 for record in records}
-        offsets = [TopicPartition(*partition, offset) for partition, offset in after.items()]
+        after = dict(self.ends)
+        for record in records:
+            number = record.partition
+            after[number] = max(record.offset + 1, self.ends.get(number, 0))
+        self.commit_in_time(self.at(after))
+        for number, offset in after.items():
+            self.progress.move(number, offset)
+
+    def commit_in_time(self, offsets: list[TopicPartition]) -> None:
+        """Commit these offsets, or raise an OutageError if that takes too long.
+
+        The client waits for the group's coordinator as long as a session lasts, and longer. So it
+        waits in a thread of its own.
+        """
+        committing = self.committing.submit(self.commit_offsets, offsets)
         try:
+            committing.result(OFFSET_COMMIT_SECONDS)
+        except TimeoutError as late:
+            committing.cancel()
+            raise OutageError(f"offsets: no answer in {OFFSET_COMMIT_SECONDS:g} s") from late
+
+    def commit_offsets(self, offsets: list[TopicPartition]) -> None:
+        """Commit these offsets, and wait for the answer."""
+        with classify_errors(self.settings, "offsets"):
             committed = self.consumer.commit(offsets=offsets, asynchronous=False)
-            for partition in committed or []:
-                if partition.error:
-                    raise KafkaException(partition.error)
-        except KafkaException as failure:
-            raise OutageError(f"offsets: {failure.args[0].str()}") from failure
-        self.measure_lag()
+            raise_first_error(committed or [])
 
     def rewind(self, records: Sequence[Record]) -> None:
-        """Go back to the start of an abandoned batch, in the partitions that are still ours."""
+        """Go back to the start of an abandoned batch, in the partitions that are still ours.
+
+        One that was given back to us begins at its committed offset by itself.
+        """
         self.restarts += 1
-        assigned = {(part.topic, part.partition) for part in self.consumer.assignment()}
-        first = {(record.topic, record.partition): record.offset for record in reversed(records)}
-        for partition in first.keys() & (assigned - self.revoked):
-            self.consumer.seek(TopicPartition(*partition, first[partition]))
+        first = {record.partition: record for record in reversed(records)}
+        for partition in first.keys() & (self.assigned() - self.revoked):
+            self.seek(first[partition])
+
+    def seek(self, record: Record) -> None:
+        """Go back to a record, so that it comes again."""
+        self.ends.pop(record.partition, None)
+        position = TopicPartition(self.topic, record.partition, record.offset)
+        self.consumer.seek(position)
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Start where the group has committed, and where it never has, at the beginning."""
+        """Begin where the group has committed, and where it never has, at the beginning."""
         self.restarts += 1
-        start = consumer.committed(partitions, timeout=COMMITTED_SECONDS) if partitions else []
-        for partition in start:
-            if partition.offset < 0:
-                partition.offset = OFFSET_BEGINNING
+        start = self.wait_out(partial(self.find_start, partitions))
         consumer.incremental_assign(start)
+        for part in start:
+            self.progress.move(part.partition, part.offset)
         # A partition that was taken away while paused would come back paused, and stay so for ever.
         if self.idling:
             consumer.pause(start)
@@ -138,37 +259,78 @@ class RecordConsumer:
             consumer.resume(start)
         log.info("assigned", partitions=[part.partition for part in start])
 
+    def find_start(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Return these partitions with the offsets to begin at."""
+        if not partitions:
+            return []
+        with classify_errors(self.settings, "assignment"):
+            start = self.consumer.committed(partitions, timeout=ANSWER_SECONDS)
+            raise_first_error(start)
+            new = [part for part in start if part.offset < 0]
+            if new:
+                self.begin(new)
+        return start
+
+    def begin(self, parts: list[TopicPartition]) -> None:
+        """Set these partitions to their beginning, if this is really where the group begins."""
+        self.memory.refuse_gap([part.partition for part in parts])
+        for part in parts:
+            watermarks = self.consumer.get_watermark_offsets(part, timeout=ANSWER_SECONDS)
+            part.offset, _ = watermarks or (0, 0)
+            self.beginnings[part.partition] = part.offset
+
+    def wait_out(self, step: Callable[[], Answer]) -> Answer:
+        """Repeat a step of a callback until it answers; nobody can poll meanwhile.
+
+        An outage of minutes costs the partitions, as the group takes us for stuck. Then the client
+        joins again.
+        """
+        while True:
+            try:
+                return step()
+            except OutageError as outage:
+                log.warning("outage", stage="assignment", what=str(outage))
+            if self.is_stopping():
+                raise AbandonedError("stopping")
+            time.sleep(RETRY_SECONDS)
+
     def on_revoke(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Note what was taken away: a batch with records of it is abandoned, not half committed."""
-        self.revoked.update((part.topic, part.partition) for part in partitions)
-        log.info("revoked", partitions=[part.partition for part in partitions])
-
-    def measure_lag(self) -> None:
-        """Report how far each of our partitions is behind, from what the client knows already."""
-        for part in self.consumer.position(self.consumer.assignment()):
-            watermarks = self.consumer.get_watermark_offsets(part, cached=True)
-            if watermarks and part.offset >= 0:
-                lag = watermarks[1] - part.offset
-                LAG.labels(part.partition).set(max(0, lag))
+        numbers = [part.partition for part in partitions]
+        self.revoked.update(numbers)
+        for number in numbers:
+            self.ends.pop(number, None)
+            self.beginnings.pop(number, None)
+            self.progress.drop(number)
+        log.info("revoked", partitions=numbers)
 
 
-def received(message: Message) -> Record | None:
+def is_end(message: Message) -> bool:
+    """Return whether this says that there is nothing more in a partition, for now."""
+    error = message.error()
+    return error is not None and error.code() == KafkaError._PARTITION_EOF
+
+
+def receive(message: Message, settings: Settings) -> Record | None:
     """Return the record in what the client gave us, or None for an error that passes."""
-    topic = message.topic() or ""
-    partition = message.partition() or 0
     error = message.error()
     if error is None:
-        # Bytes, because nothing here deserializes them.
-        headers = cast("Headers", message.headers() or [])
-        offset = message.offset() or 0
-        return Record(topic, partition, offset, message.key(), message.value(), headers)
-    if error.code() == KafkaError._AUTO_OFFSET_RESET:
-        # Going on would lose the records silently.
-        exit_with_error(
-            f"service: {topic}/{partition}: the records after the committed offset are gone"
-            f" ({error.str()}). Find out what was lost, then set the group's offset by hand."
-        )
-    if error.fatal():
-        raise KafkaException(error)
+        return to_record(message)
+    if is_end(message):
+        return None
+    stop_if_final(error, settings, f"{message.topic()}/{message.partition()}")
     log.warning("kafka", what=error.str())
     return None
+
+
+def to_record(message: Message) -> Record:
+    """Return what Kafka gave us; bytes stay bytes, because nothing here deserializes them."""
+    headers = cast("Headers", message.headers() or [])
+    return Record(
+        message.topic() or "",
+        message.partition() or 0,
+        message.offset() or 0,
+        message.key(),
+        message.value(),
+        headers,
+    )

@@ -3,6 +3,8 @@
 import threading
 import time
 from http.server import ThreadingHTTPServer
+from types import ModuleType
+from typing import NamedTuple
 
 from prometheus_client import MetricsHandler
 from sqlalchemy import Engine
@@ -13,38 +15,73 @@ from service.dedup import load_store
 from service.settings import Settings
 
 
+class Health(NamedTuple):
+    """What the answers depend on."""
+
+    settings: Settings
+    engine: Engine
+    consumer: RecordConsumer
+    store: ModuleType
+
+    def answer(self, path: str) -> tuple[int, str]:
+        """Return the status and the text for a path."""
+        if path == "/livez":
+            reason = self.reason_to_restart()
+        elif path == "/readyz":
+            reason = self.reason_not_ready()
+        else:
+            return self.answer_of_store(path)
+        if reason:
+            return 503, f"{reason}\n"
+        return 200, "ok\n"
+
+    def reason_to_restart(self) -> str:
+        """Return why this process will not go on by itself; an outage is no reason."""
+        longest = self.settings.max_poll_interval_ms / 1000
+        silence = self.too_silent(longest)
+        if silence:
+            return silence
+        progress = self.consumer.progress
+        is_outage = self.consumer.idling or not progress.broker_answers
+        return "" if is_outage else progress.stuck(self.settings.input_topic, longest)
+
+    def reason_not_ready(self) -> str:
+        """Return why no record is handled at the moment."""
+        silence = self.too_silent(self.settings.poll_recent_seconds)
+        if silence:
+            return silence
+        if not is_reachable(self.engine):
+            return "the database does not answer"
+        if self.consumer.waits_for:
+            return self.consumer.waits_for
+        progress = self.consumer.progress
+        if not progress.broker_answers:
+            return "the broker does not answer"
+        return progress.stuck(self.settings.input_topic, self.settings.stuck_seconds)
+
+    def too_silent(self, longest: float) -> str:
+        """Return a sentence if the last poll is longer ago than that."""
+        silence = time.monotonic() - self.consumer.last_poll
+        return f"the last poll was {silence:.0f} seconds ago" if silence > longest else ""
+
+    def answer_of_store(self, path: str) -> tuple[int, str]:
+        """Return what the dedup store has on this path."""
+        has_pages = hasattr(self.store, "page")
+        found = self.store.page(self.engine, path) if has_pages else None
+        return found or (404, "only /livez, /readyz and /metrics are here\n")
+
+
 def serve_health(settings: Settings, engine: Engine, consumer: RecordConsumer) -> None:
     """Answer until the process ends; a port that is taken raises here and now."""
     store = load_store(settings.dedup_store)
-    longest_silence = {
-        "/livez": settings.max_poll_interval_ms / 1000,
-        "/readyz": settings.poll_recent_seconds,
-    }
-
-    def answer(path: str) -> tuple[int, str]:
-        if path not in longest_silence:
-            return answer_of_store(path)
-        silence = time.monotonic() - consumer.last_poll
-        if silence > longest_silence[path]:
-            return 503, f"the last poll was {silence:.0f} seconds ago\n"
-        if path == "/livez":
-            return 200, "ok\n"
-        if not is_reachable(engine):
-            return 503, "the database does not answer\n"
-        if consumer.waits_for:
-            return 503, f"{consumer.waits_for}\n"
-        return 200, "ok\n"
-
-    def answer_of_store(path: str) -> tuple[int, str]:
-        found = store.page(engine, path) if hasattr(store, "page") else None
-        return found or (404, "only /livez, /readyz and /metrics are here\n")
+    health = Health(settings, engine, consumer, store)
 
     class Handler(MetricsHandler):
         def do_GET(self) -> None:  # noqa: N802 - http.server's name
             if self.path == "/metrics":
                 super().do_GET()
                 return
-            status, text = answer(self.path)
+            status, text = health.answer(self.path)
             content_type = "application/json" if text.startswith("{") else "text/plain"
             self.send_response(status)
             self.send_header("Content-Type", content_type)

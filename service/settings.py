@@ -12,7 +12,7 @@ from contract.names import DATABASE, INPUT_TOPIC, SUBSCRIBER
 # has many values under one id, is refused, is too slow, or meets an outage.
 DATABASE_STEPS = 5  # a connection; write and known; the write of its conflicts; its mark
 AUDIT_STEPS = 2  # a connection, and the answer
-OFFSET_COMMIT_SECONDS = 60  # librdkafka's socket.timeout.ms, for one request
+OFFSET_COMMIT_SECONDS = 5  # for one attempt; the client would wait for more than a minute
 
 TOO_SHORT = (
     "MAX_POLL_INTERVAL_MS={max_poll_interval_ms} is less than twice the slowest batch, {least:.0f}:"
@@ -33,6 +33,9 @@ class Settings(BaseSettings):
     kafka_bootstrap_servers: str = "127.0.0.1:9092"
     input_topic: str = INPUT_TOPIC
     group_id: str = SUBSCRIBER
+    # A name for each process, such as the pod's of a stateful set: one that is back before its
+    # session ends keeps its partitions, and the group does not rebalance.
+    group_instance_id: str | None = None
     session_timeout_ms: int = 10_000  # a killed worker's partitions move after this long
     max_poll_interval_ms: int = 300_000  # twice the slowest batch, or more: see worst_batch_seconds
     prefetch_kib: int = 4096  # for each partition; bounds memory when records are large
@@ -67,7 +70,9 @@ class Settings(BaseSettings):
 
     service_host: str = "127.0.0.1"
     service_port: int = 8080
+    stop_seconds: float = 10  # then the process ends as kill -9 would end it, which loses nothing
     poll_recent_seconds: float = 15  # /readyz: a loop that has not polled for this long is stuck
+    stuck_seconds: float = 60  # /readyz: records of a partition wait, and none was handled so long
     log_level: str = "info"
 
     @property
@@ -91,16 +96,24 @@ class Settings(BaseSettings):
 
     def kafka(self) -> dict[str, str | int | bool]:
         """Return the client's settings; each differs from its default for the reason beside it."""
-        return {
+        static: dict[str, str | int | bool] = {}
+        if self.group_instance_id:
+            static["group.instance.id"] = self.group_instance_id
+        return static | {
             "bootstrap.servers": self.kafka_bootstrap_servers,
             "group.id": self.group_id,
             "enable.auto.commit": False,  # an offset is committed after the work, never before
             "auto.offset.reset": "error",  # lost records are reported, not skipped
+            "enable.partition.eof": True,  # the end of a partition may be a marker, and no record
+            # The default, but the promise hangs on it: what a producer has aborted is no order.
+            "isolation.level": "read_committed",
             # A rebalance takes only the partitions that move.
             "partition.assignment.strategy": "cooperative-sticky",
             "session.timeout.ms": self.session_timeout_ms,
             "heartbeat.interval.ms": self.session_timeout_ms // 3,
             "max.poll.interval.ms": self.max_poll_interval_ms,
+            # Partitions that are added wait for this long; by default five minutes.
+            "topic.metadata.refresh.interval.ms": 10_000,
             # Bytes that a disk or a wire has changed are an error, not an order.
             "check.crcs": True,
             "queued.max.messages.kbytes": self.prefetch_kib,

@@ -1,16 +1,20 @@
-"""What is settled before the first record: which events are ours, and where a new group begins."""
+"""What is settled before the first record: which events are ours, and where the group begins."""
 
 from collections.abc import Sequence
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine, text
 
 from contract.events import EVENTS
 from contract.names import SUBSCRIBER
-from service.consumer import RecordConsumer
+from service.consumer import Memory, RecordConsumer
 from service.database import classify_errors, exit_if_missing, wait_out_refusals
+from service.input_topic import find_topic, find_topic_id, remember
+from service.kafka_errors import classify_errors as classify_kafka_errors
+from service.kafka_errors import raise_first_error
 from service.logs import exit_with_error
-from service.outage import OutageError, Retry
+from service.outage import Retry
 from service.settings import Settings
 
 KAFKA_SECONDS = 10
@@ -31,12 +35,36 @@ OTHER_PUBLISHERS = text("""
 """)
 
 
-def prepare(settings: Settings, engine: Engine, consumer: RecordConsumer) -> None:
-    """Settle both, waiting out what is down; raise AbandonedError if asked to stop meanwhile."""
+def prepare(
+    settings: Settings, engine: Engine, admin: AdminClient, consumer: RecordConsumer
+) -> None:
+    """Settle all, waiting out what is down; raise AbandonedError if asked to stop meanwhile."""
     retry = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds)
     event_types = [event.event_type for event in EVENTS]
     retry.wrap("start", claim_event_types)(engine, settings.subscriber, event_types)
+    consumer.memory = retry.wrap("start", find_memory)(engine, admin, settings)
+    retry.wrap("start", check_offsets)(consumer, settings)
     retry.wrap("start", choose_start)(consumer.consumer, settings)
+
+
+def find_memory(engine: Engine, admin: AdminClient, settings: Settings) -> Memory:
+    """Return what is known of the topic that is there now, or end the process if it is another."""
+    topic_id = find_topic_id(admin, settings)
+    topic = find_topic(engine, settings, topic_id)
+    return remember(engine, admin, settings, topic)
+
+
+def check_offsets(consumer: RecordConsumer, settings: Settings) -> None:
+    """End the process if the group has lost its offsets; note where it has some."""
+    with classify_kafka_errors(settings, "Kafka"):
+        partitions = find_partitions(consumer.consumer, settings.input_topic)
+        committed = consumer.consumer.committed(partitions, timeout=KAFKA_SECONDS)
+        raise_first_error(committed)
+    begun = [part.partition for part in committed if part.offset >= 0]
+    consumer.memory.note_begun(begun)
+    new = [part.partition for part in committed if part.offset < 0]
+    if new:
+        consumer.memory.refuse_gap(new)
 
 
 def claim_event_types(
@@ -82,7 +110,7 @@ def choose_start(consumer: Consumer, settings: Settings) -> None:
         start_from = "beginning"
     if start_from == "beginning":
         return
-    try:
+    with classify_kafka_errors(settings, "Kafka"):
         partitions = find_partitions(consumer, settings.input_topic)
         if has_committed(consumer, partitions):
             return
@@ -94,8 +122,6 @@ def choose_start(consumer: Consumer, settings: Settings) -> None:
                 " or START_FROM=end to handle only those that come from now on"
             )
         consumer.commit(offsets=partitions, asynchronous=False)
-    except KafkaException as error:
-        raise OutageError(f"Kafka: {error.args[0].str()}") from error
 
 
 def find_partitions(consumer: Consumer, topic: str) -> list[TopicPartition]:

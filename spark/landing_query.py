@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark.landed_tables import landed_positions, make_tables, read_landed, table_path
-from spark.positions import partitions_of, starting_offsets
+from spark.positions import Position, partitions_of, starting_offsets
 from spark.session import locate, log_progress
 from spark.settings import Settings
 
@@ -127,13 +127,41 @@ def checkpoint_topics(spark: SparkSession, checkpoint: str) -> set[str]:
     newest = newest_batch(files, folder)
     if newest is None:
         return set()
+    return set(read_ends(spark, files, newest))
+
+
+def read_ends(spark: SparkSession, files: Any, batch: Any) -> dict[str, dict[str, int]]:
+    """Return where a batch of a checkpoint ends, by topic and partition."""
     jvm: Any = spark.sparkContext._jvm
     io_utils = jvm.org.apache.commons.io.IOUtils
-    with closing(files.open(newest)) as stream:
+    with closing(files.open(batch)) as stream:
         text = io_utils.toString(stream, "UTF-8")
     last_line = text.splitlines()[-1]
-    offsets_of_topic = json.loads(last_line)
-    return set(offsets_of_topic)
+    ends: dict[str, dict[str, int]] = json.loads(last_line)
+    return ends
+
+
+def landed_so_far(
+    spark: SparkSession, delta_root: str, topics: Sequence[str]
+) -> dict[Position, range]:
+    """Return the offsets of each partition that landing has come past.
+
+    Where the newest batch ends there may be markers of transactions, which have no row.
+    """
+    tables = read_landed(spark, delta_root, topics)
+    landed = landed_positions(tables)
+    checkpoint = checkpoint_path(delta_root)
+    files, commits = locate(spark, f"{checkpoint}/commits")
+    newest = newest_batch(files, commits)
+    if newest is None:
+        return landed
+    _, offsets = locate(spark, f"{checkpoint}/offsets/{newest.getName()}")
+    for topic, ends in read_ends(spark, files, offsets).items():
+        for partition, end in ends.items():
+            position = (topic, int(partition))
+            rows = landed.get(position, range(end, end))
+            landed[position] = range(rows.start, max(end, rows.stop))
+    return landed
 
 
 def newest_batch(files: Any, folder: Any) -> Any | None:

@@ -22,7 +22,6 @@ from spark.frames import (
     Frames,
     derive_frames,
     end_offsets,
-    expected_offsets,
     identify_landed,
     late_sources,
     read_ledger,
@@ -36,7 +35,8 @@ from spark.hops import (
     union_hops,
 )
 from spark.landed_tables import is_landed, landed_positions, read_landed
-from spark.landing_query import exclusive_lock, start_landing
+from spark.landing_query import exclusive_lock, landed_so_far, start_landing
+from spark.markers import expected_records
 from spark.parts import Part, load_parts
 from spark.positions import Position
 from spark.session import STARTED_AT, exit_with_error, locate, log_progress, make_session
@@ -217,8 +217,7 @@ def wait_until_landed(
     """Wait for the landing that is at work elsewhere; tell if it does not get there."""
 
     def left() -> dict[Position, range]:
-        tables = read_landed(spark, settings.delta_root, topics.all())
-        landed = landed_positions(tables)
+        landed = landed_so_far(spark, settings.delta_root, topics.all())
         return positions.not_landed(landed, current)
 
     def behind() -> str:
@@ -250,7 +249,7 @@ def read_lake(
         expected[position] = range(first, offsets.stop)
     return {
         "landed": landed,
-        "expected_offset": expected_offsets(spark, expected),
+        "expected_offset": expected_records(settings, landed, expected, current),
     }
 
 

@@ -10,7 +10,7 @@ from signal import Signals
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import psycopg
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 
 from contract.events import ACCEPTED, EVENTS
@@ -105,6 +105,24 @@ def send(records: Sequence[Sent], topic: str = TOPIC) -> list[tuple[int, int]]:
     return [places[n] for n in range(len(records))]
 
 
+def send_in_transaction(values: dict[str, bytes], topic: str = TOPIC, *, commit: bool) -> None:
+    """Send these values, each under its message id and key, and commit or abort them together."""
+    own = {
+        "bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"],
+        "transactional.id": fresh("producer"),
+    }
+    producer = Producer(PRODUCER | own)
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for message_id, value in values.items():
+        producer.produce(topic, value, message_id, headers=[("message_id", message_id)])
+    assert producer.flush(30) == 0
+    if commit:
+        producer.commit_transaction(30)
+    else:
+        producer.abort_transaction(30)
+
+
 def query(
     sql: str, *parameters: Any, database: str = DATABASE, role: str = "reconciler"
 ) -> list[Any]:
@@ -137,6 +155,17 @@ def ends(topic: str = TOPIC) -> dict[int, int]:
             n: (consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=10) or (0, 0))[1]
             for n in range(3)
         }
+
+
+def has_leaders(topic: str, partitions: int) -> bool:
+    """Return whether each partition of a new topic can be asked where it ends."""
+    with reader() as consumer:
+        try:
+            for number in range(partitions):
+                consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)
+        except KafkaException:
+            return False
+    return True
 
 
 def until_handled(seconds: float = 60, group: str = SUBSCRIBER, topic: str = TOPIC) -> None:

@@ -17,14 +17,14 @@ def orders(count: int, topic: str = TOPIC) -> list[str]:
 
 
 @contextmanager
-def load(bursts: int = 100, pause: float = 0) -> Iterator[list[str]]:
+def load(bursts: int = 100, pause: float = 0, topic: str = TOPIC) -> Iterator[list[str]]:
     """Send orders from another thread while the block runs; at most this many bursts."""
     sent: list[str] = []
     done = threading.Event()
 
     def keep_sending() -> None:
         for _ in range(bursts):
-            sent.extend(orders(20))
+            sent.extend(orders(20, topic))
             if done.wait(pause):
                 return
 

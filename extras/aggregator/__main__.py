@@ -1,6 +1,5 @@
 """python -m extras.aggregator: sum groups until asked to stop, and replay what was left open."""
 
-import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +8,7 @@ from functools import partial
 
 import structlog
 from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine
 
 from extras.aggregator.group import Partition
@@ -25,8 +25,11 @@ from service.health import serve_health
 from service.logs import configure_logs
 from service.metrics import ABANDONED
 from service.outage import AbandonedError, OutageError, Retry
+from service.progress import keep_measuring
+from service.record import Record
 from service.settings import Settings as ServiceSettings
 from service.start import claim_event_types
+from service.stop import Stop, leaving
 
 log = structlog.get_logger()
 Wire = Callable[[Settings, Engine, RecordConsumer], Steps]
@@ -78,17 +81,16 @@ def end_offset(consumer: Consumer, topic: str, number: int) -> int:
 def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> None:
     """Handle batch after batch; the sums are in this process alone, and end with it."""
     states: States = {}
-    with consumer.consumer:
-        while not stopping.is_set():
+    while not stopping.is_set():
+        records: list[Record] = []
+        try:
             records = consumer.gather()
-            if not records:
-                continue
-            try:
+            if records:
                 handle(records, steps, states)
-            except AbandonedError as reason:
-                ABANDONED.inc()
-                log.warning("abandoned", records=len(records), reason=str(reason))
-                consumer.rewind(records)
+        except AbandonedError as reason:
+            ABANDONED.inc()
+            log.warning("abandoned", records=len(records), reason=str(reason))
+            consumer.rewind(records)
 
 
 def make_replay(
@@ -118,10 +120,10 @@ def main(wire: Wire = wire, topic: str = INPUT_TOPIC) -> None:
     """Run until SIGTERM, with the replayer in a thread of its own; if one fails, both end."""
     settings = Settings()
     service = settings.service(topic)
-    stopping = threading.Event()
     configure_logs(service.log_level)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stop = Stop(service.stop_seconds)
+    stop.listen()
+    stopping = stop.asked
     engine = connect_to(
         service.database_url, service.database_password_file, service.database_timeout_seconds
     )
@@ -131,10 +133,13 @@ def main(wire: Wire = wire, topic: str = INPUT_TOPIC) -> None:
         prepare(service, engine, consumer)
     replay_once = make_replay(settings, service, engine, stopping)
     with ThreadPoolExecutor(1, "replay") as threads:
+        admin = AdminClient({"bootstrap.servers": service.kafka_bootstrap_servers})
+        keep_measuring(consumer.progress, admin, service.input_topic)
         replaying = threads.submit(keep_replaying, replay_once, settings.replay_seconds, stopping)
         replaying.add_done_callback(lambda _: stopping.set())
         try:
-            run(consumer, wire(settings, engine, consumer), stopping)
+            with leaving(consumer, stop):
+                run(consumer, wire(settings, engine, consumer), stopping)
         finally:
             stopping.set()
     replaying.result()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from extras.aggregator.group import Partition
-from service.consumer import received
+from service.consumer import to_record
 from service.outage import AbandonedError, OutageError
 from service.record import Record
 
@@ -67,9 +67,7 @@ def split_messages(messages: list[Message]) -> tuple[list[Record], bool]:
     for message in messages:
         error = message.error()
         if error is None:
-            record = received(message)
-            if record:
-                records.append(record)
+            records.append(to_record(message))
         elif error.code() == KafkaError._PARTITION_EOF:
             is_at_end = True
         else:

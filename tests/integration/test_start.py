@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka.cimpl import NewPartitions
 from sqlalchemy import Engine
 
 from contract.events import EVENTS
@@ -17,8 +17,9 @@ from contract.names import SUBSCRIBER
 from ops.stack.stack import Stack
 from service.settings import Settings
 from service.start import choose_start, claim_event_types
-from tests.client import connect, fresh, query, reader, until
+from tests.client import connect, fresh, query, reader
 from tests.load import orders
+from tests.own_service import make_topic
 
 PARTITIONS = 3
 PUBLISHERS = "select event_type, subscriber from publisher where subscriber = any(%s) order by 1"
@@ -107,22 +108,7 @@ def test_the_service_waits_for_a_claim_that_is_not_committed(engine: Engine) -> 
 @pytest.fixture
 def topic(spoiled: Stack) -> str:
     """A topic of this test alone, without records."""
-    name = fresh("start")
-    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
-    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(30)
-    until(lambda: has_leaders(name), bool, 30, f"{name} has no leader in each partition")
-    return name
-
-
-def has_leaders(topic: str) -> bool:
-    """Return whether each partition of a new topic can be asked where it ends."""
-    with reader() as consumer:
-        try:
-            for number in range(PARTITIONS):
-                consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)
-        except KafkaException:
-            return False
-    return True
+    return make_topic(PARTITIONS)
 
 
 @pytest.fixture

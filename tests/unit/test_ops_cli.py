@@ -20,6 +20,7 @@ ALL = [
     "produce",
     "land",
     "reconcile",
+    "offsets",
     "demo",
     "forget",
     "outbox",
@@ -29,6 +30,7 @@ ALL = [
 STARTING = [
     "up",
     "demo",
+    "offsets",
     "produce",
     "land",
     "reconcile",

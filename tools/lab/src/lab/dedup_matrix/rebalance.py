@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from lab.environment import make_topic
 from ops.produce import connect
-from service.consumer import received
+from service.consumer import to_record
 from service.record import Record
 
 # The broker's answers to a worker that is no member of the group any more.
@@ -87,9 +87,8 @@ class Scene(NamedTuple):
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             message = consumer.poll(0.1)
-            record = received(message) if message else None
-            if record:
-                return record
+            if message and message.error() is None:
+                return to_record(message)
         raise TimeoutError(f"{self.topic}: no record within {SECONDS} s")
 
 

@@ -1,0 +1,111 @@
+"""A service of a test's own, on a topic and in a group that nobody else knows."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from signal import Signals
+
+import requests
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from ops.stack.stack import Stack
+from tests.client import fresh, has_leaders, until
+
+MODULE = ("service",)
+
+
+def make_topic(partitions: int = 3, name: str = "") -> str:
+    """Make a topic, and wait until each of its partitions has a leader."""
+    topic = name or fresh("topic")
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
+    until(lambda: has_leaders(topic, partitions), bool, 30, f"{topic} has no leaders")
+    return topic
+
+
+class OwnService:
+    """A process with what it has logged."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path, url: str) -> None:
+        self.process = process
+        self.file = log
+        self.url = url
+
+    def log(self) -> str:
+        """Return what it has logged so far."""
+        return self.file.read_text()
+
+    def until_logged(self, text: str, seconds: float = 30, count: int = 1) -> None:
+        """Wait until it logs this, so many times."""
+        until(self.log, lambda log: log.count(text) >= count, seconds, f"no {text}")
+
+    def until_ended(self, seconds: float = 30) -> int:
+        """Wait until it ends, and return its exit code."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it runs after {seconds} s:\n{self.log()}") from None
+
+    def sentence(self, seconds: float = 30) -> str:
+        """Wait until it ends with exit code 2, and return the one sentence that it ends with.
+
+        Its log lines, and those of the Kafka client, are something else.
+        """
+        code = self.until_ended(seconds)
+        ours = [line for line in self.log().splitlines() if line[:1] not in ("{", "%")]
+        assert (code, len(ours)) == (2, 1), self.log()
+        return ours[0]
+
+    def stop(self) -> int:
+        """Ask it to stop, and return its exit code."""
+        self.process.send_signal(Signals.SIGTERM)
+        return self.until_ended()
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Return status and text of one of its pages."""
+        answer = requests.get(f"{self.url}{path}", timeout=10)
+        return answer.status_code, answer.text
+
+    def metric(self, line: str) -> float | None:
+        """Return the value of one metric, named with its labels; None if it is not there."""
+        _, text = self.get("/metrics")
+        for found in text.splitlines():
+            name, _, value = found.rpartition(" ")
+            if name == line:
+                return float(value)
+        return None
+
+
+@contextmanager
+def own_service(
+    stack: Stack, topic: str, module: Sequence[str] = MODULE, **settings: str
+) -> Iterator[OwnService]:
+    """Run a service on this topic, as the default subscriber in a group with the topic's name."""
+    port = free_port()
+    own = {"INPUT_TOPIC": topic, "GROUP_ID": topic, "SERVICE_PORT": str(port)}
+    log = stack.settings.run_dir / "log" / f"{fresh('own-service')}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *module],
+            env=stack.env() | own | settings,
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        yield OwnService(process, log, f"http://127.0.0.1:{port}")
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+    return port

@@ -1,0 +1,161 @@
+"""How far each partition is handled, and what /readyz and /livez make of it."""
+
+import math
+from types import ModuleType
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import KafkaException
+from prometheus_client import REGISTRY
+
+from service import health, progress
+from service.consumer import RecordConsumer
+from service.health import Health
+from service.progress import Offsets, Progress
+from service.settings import Settings
+
+
+class Clock:
+    """A clock that a test moves on."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        """Return the time."""
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the service."""
+    own = Clock()
+    monkeypatch.setattr(progress, "time", own)
+    monkeypatch.setattr(health, "time", own)
+    monkeypatch.setattr(health, "is_reachable", lambda _engine: True)
+    return own
+
+
+def ends(**by_partition: int) -> Any:
+    """Return a broker whose partitions end there."""
+    found = {int(name[1:]): end for name, end in by_partition.items()}
+    return lambda numbers: {number: found[number] for number in numbers}
+
+
+def no_broker(_numbers: list[int]) -> Offsets:
+    """Fail as the client does when no broker answers."""
+    raise KafkaException
+
+
+def lag(number: int) -> float | None:
+    """Return what the gauge says."""
+    return REGISTRY.get_sample_value("lag_records", {"partition": str(number)})
+
+
+def test_the_lag_is_counted_from_what_was_handled(clock: Clock) -> None:
+    """What was read and waits for an outage to end is not handled, and so it is in the lag."""
+    known = Progress()
+    known.move(0, 10)
+    known.measure(ends(p0=25))
+    assert lag(0) == 15
+    known.move(0, 25)
+    known.measure(ends(p0=25))
+    assert lag(0) == 0
+    known.drop(0)
+    assert lag(0) is None
+
+
+def test_without_a_broker_the_lag_is_not_a_number(clock: Clock) -> None:
+    """An old number would look like a lag that does not grow."""
+    known = Progress()
+    known.move(0, 10)
+    known.measure(ends(p0=25))
+    known.measure(no_broker)
+    assert math.isnan(lag(0) or 0)
+    assert not known.broker_answers
+    known.measure(ends(p0=26))
+    assert (lag(0), known.broker_answers) == (16, True)
+
+
+def test_a_partition_that_is_taken_away_while_it_is_measured_has_no_lag(clock: Clock) -> None:
+    """Another worker measures it from now on: two would be added up."""
+    known = Progress()
+    known.move(3, 10)
+
+    def take_away(numbers: list[int]) -> Offsets:
+        known.drop(3)
+        return dict.fromkeys(numbers, 20)
+
+    known.measure(take_away)
+    assert lag(3) is None
+    assert known.stuck("t", -1) == ""
+
+
+def test_a_partition_is_stuck_while_records_wait_and_none_is_handled(clock: Clock) -> None:
+    """Neither a partition without records nor one that moves is; the time counts from the first."""
+    known = Progress()
+    known.move(0, 10)
+    known.move(1, 5)
+    for _ in range(10):
+        clock.now += 10
+        known.measure(ends(p0=10, p1=99))
+    assert known.stuck("t", 60) == "t/1: 94 records wait, none handled for 100 s"
+    known.move(1, 6)
+    assert known.stuck("t", 60) == ""
+    clock.now += 50
+    known.measure(ends(p0=10, p1=99))
+    clock.now += 20
+    assert known.stuck("t", 60) == "t/1: 93 records wait, none handled for 70 s"
+
+
+def answers(consumer: Any, path: str, **changed: float) -> tuple[int, str]:
+    """Return what the pages say of such a consumer."""
+    settings = Settings(**changed)  # type: ignore[arg-type]
+    of = Health(settings, cast("Any", None), cast("RecordConsumer", consumer), ModuleType("store"))
+    return of.answer(path)
+
+
+class Polling:
+    """A consumer that has polled just now."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.last_poll = clock.now
+        self.idling = False
+        self.waits_for = ""
+        self.progress = Progress()
+
+
+def test_readyz_and_livez_tell_a_stuck_partition(clock: Clock) -> None:
+    """The loop polls and nothing comes of it: not ready after a minute, then to be restarted.
+
+    In an outage a restart would not help: the loop waits for it, or the broker does not answer.
+    """
+    consumer = Polling(clock)
+    consumer.progress.move(0, 1)
+    clock.now += 61
+    consumer.last_poll = clock.now
+    consumer.progress.measure(ends(p0=9))
+    said = "input/0: 8 records wait, none handled for 61 s\n"
+    settings: Any = {"input_topic": "input"}
+    assert answers(consumer, "/readyz", **settings) == (503, said)
+    assert answers(consumer, "/livez", **settings) == (200, "ok\n")
+
+    clock.now += 240
+    consumer.last_poll = clock.now
+    status, text = answers(consumer, "/livez", **settings)
+    assert (status, text) == (503, "input/0: 8 records wait, none handled for 301 s\n")
+    consumer.idling = True
+    assert answers(consumer, "/livez", **settings) == (200, "ok\n")
+    consumer.idling = False
+    consumer.progress.measure(no_broker)
+    assert answers(consumer, "/livez", **settings) == (200, "ok\n")
+    assert answers(consumer, "/readyz", **settings) == (503, "the broker does not answer\n")
+
+
+def test_a_loop_that_does_not_poll_is_told_first(clock: Clock) -> None:
+    """It may hang in a call, and then it is neither ready nor alive."""
+    consumer = Polling(clock)
+    clock.now += 16
+    assert answers(consumer, "/readyz") == (503, "the last poll was 16 seconds ago\n")
+    clock.now += 300
+    assert answers(consumer, "/livez") == (503, "the last poll was 316 seconds ago\n")
