@@ -1,6 +1,6 @@
 # What `make` can do because the lab is here.
 
-.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-debezium
+.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium
 
 bench: venv ## measure speed and cost
 	@$(BIN)/pipeline bench
@@ -8,7 +8,7 @@ bench: venv ## measure speed and cost
 # What is too slow for `make test`. Each part ends with its time.
 PROVE := PROVE=1 $(BIN)/pytest --durations=5
 
-prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-debezium ## everything below; `make -k prove` goes on after a failure
+prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium ## everything below; `make -k prove` goes on after a failure
 
 prove-copies: venv ## every kind of copy, and the whole tests of three of them
 	@$(PROVE) tests/copy tests/integration/test_extras.py
@@ -27,6 +27,9 @@ prove-clients: venv ## producers in Python, Java and Connect that lose acknowled
 
 prove-refusals: venv ## every change of the database that refuses messages, under load
 	@$(PROVE) tests/e2e/test_refusals.py
+
+prove-kafka: venv ## every dangerous moment of Kafka, and storms of rebalances
+	@$(PROVE) tests/e2e/test_kafka.py tests/e2e/test_storm.py
 
 prove-debezium: venv ## every dangerous moment of Debezium, each with its way back
 	@$(PROVE) tools/lab/tests/e2e/test_moments.py
