@@ -16,6 +16,8 @@ from service.refusals import Cause
 
 log = structlog.get_logger()
 
+DUE_AT_ONCE = 100  # entries that are sent again in one request, between two batches
+
 # Once the receiver has answered, a redelivery need not ask it again. An entry that it has not taken
 # is kept with its body: it fails since its first failure, and when it has done so for too long it
 # is refused for good.
@@ -98,9 +100,6 @@ CLAIM_DUE = text("""
     ))
     returning message_id, topic, partition, "offset", body
 """)
-
-
-DUE_AT_ONCE = 100
 
 
 class Patience(NamedTuple):

@@ -206,7 +206,7 @@ def test_a_denied_topic_or_group_is_named(spoiled: Stack, kind: ResourceType) ->
     topic = make_topic()
     ids = orders(30, topic)
     handle_all(spoiled, topic)
-    rule = AclBinding(
+    denial = (
         kind,
         topic,
         ResourcePatternType.LITERAL,
@@ -215,20 +215,13 @@ def test_a_denied_topic_or_group_is_named(spoiled: Stack, kind: ResourceType) ->
         AclOperation.READ,
         AclPermissionType.DENY,
     )
+    rule = AclBinding(*denial)
     with with_authorizer(spoiled) as admin:
         admin.create_acls([rule])[rule].result(30)
         with own_service(spoiled, topic) as service:
             sentence = service.sentence()
         assert f"denies topic {topic} or group {topic} (" in sentence
-        same = AclBindingFilter(
-            kind,
-            topic,
-            ResourcePatternType.LITERAL,
-            "User:ANONYMOUS",
-            "*",
-            AclOperation.READ,
-            AclPermissionType.DENY,
-        )
+        same = AclBindingFilter(*denial)
         admin.delete_acls([same])[same].result(30)
     ids += orders(30, topic)
     handle_all(spoiled, topic)

@@ -35,10 +35,6 @@ class Points:
         unfinished.write_text(json.dumps(order))
         unfinished.rename(self.folder / point)
 
-    def is_planned(self, point: str) -> bool:
-        """Return whether somebody is to be hit at this point."""
-        return (self.folder / point).exists()
-
     def struck(self) -> int | None:
         """Return the process that was hit, if one was."""
         file = self.folder / STRUCK
