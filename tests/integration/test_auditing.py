@@ -481,7 +481,7 @@ def test_what_an_older_version_has_refused_can_be_sent_again(
         front.status_of_all = 422
         handle([*records, repeated], worker.steps())
         execute("delete from audit_failure where subscriber = 'fulfillment'")
-        revision = run_path(str(ROOT / "migrations" / "fulfillment" / "0005_audit_failures.py"))
+        revision = run_path(str(ROOT / "migrations" / "fulfillment" / "0008_audit_failures.py"))
         execute(revision["REFUSED_BEFORE"])
         front.status_of_all = 0
         done = retry(environment(spoiled, worker), Choice("422 total"), no_note)

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0004_refusals"
-down_revision = "0008_refused"
+revision = "0006"
+down_revision = "0005"
 
 TABLES = """
     -- One row for each record and what refused it: after enough of one cause, the next waits.

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0005_audit_failures"
-down_revision = "0009"
+revision = "0008"
+down_revision = "0007"
 
 TABLES = """
     create table audit_failure (

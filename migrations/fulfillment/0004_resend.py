@@ -4,7 +4,7 @@ from alembic import op
 
 from migrations.outbox import CREATE_RESEND, DROP_RESEND
 
-revision = "0007"
+revision = "0004"
 down_revision = "0003"
 
 

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0009"
-down_revision = "0004_refusals"
+revision = "0007"
+down_revision = "0006"
 
 # The default stays, for services of the version before that still run while this is applied.
 UPGRADE = """

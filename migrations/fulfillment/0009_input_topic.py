@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0006"
-down_revision = "0005_audit_failures"
+revision = "0009"
+down_revision = "0008"
 
 TABLES = """
     -- A topic that is deleted and created again has the same name and the same offsets, but another

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0008_refused"
-down_revision = "0007"
+revision = "0005"
+down_revision = "0004"
 
 UPGRADE = """
     -- Those that are there stay without a time: they are not fresh.
