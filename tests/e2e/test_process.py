@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from service.settings import Settings
 from tests.builders import value
 from tests.client import Sent, away, exactly_one, fresh, query, reader, send, until, until_handled
 from tests.load import orders
+from tests.own_service import own_service
 
 
 def log_of(stack: Stack, name: str = "service") -> str:
@@ -113,18 +113,8 @@ def test_expired_records_stop_the_service(spoiled: Stack) -> None:
         consumer.commit(offsets=[TopicPartition(topic, n, 0) for n in range(3)], asynchronous=False)
     for deleted in admin.delete_records([TopicPartition(topic, n, 5) for n in range(3)]).values():
         deleted.result()
-    env = spoiled.env() | {"INPUT_TOPIC": topic, "GROUP_ID": group, "SERVICE_PORT": "0"}
-    ended = subprocess.run(
-        [sys.executable, "-m", "service"],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 2
-    assert ended.stderr.count("the records after the committed offset are gone") == 1
-    assert "Traceback" not in ended.stderr
+    with own_service(spoiled, topic, GROUP_ID=group) as service:
+        assert "the records after the committed offset are gone" in service.sentence()
     assert committed_nothing(topic, group)
 
 

@@ -16,7 +16,8 @@ from service.dedup import load_store
 from service.handler import split_conflicts
 from service.write import write
 from tests.builders import record, value
-from tests.client import connect, counts, fresh, query
+from tests.client import TOPIC, connect, counts, fresh, query
+from tests.own_service import own_service
 from tests.stores import OWN_TABLES, SQL, STORES, table_of
 from tests.unit.compose_file import read_compose
 
@@ -36,18 +37,12 @@ def test_a_store_without_its_tables_ends_the_service_in_one_sentence(
     spoiled: Stack, name: str
 ) -> None:
     """A missing table is reported at the start, with the way out and without a traceback."""
-    env = spoiled.env() | {"DEDUP_STORE": name, "SERVICE_PORT": "0", "GROUP_ID": fresh("group")}
-    with without_table(name):
-        ended = subprocess.run(
-            [sys.executable, "-m", "service"],
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-    [sentence] = ended.stderr.splitlines()
-    assert ended.returncode == 2
+    group = fresh("group")
+    with (
+        without_table(name),
+        own_service(spoiled, TOPIC, GROUP_ID=group, DEDUP_STORE=name) as service,
+    ):
+        sentence = service.sentence()
     assert sentence.startswith(f'database: relation "{table_of(name)}" does not exist: ')
     assert "run the migrations" in sentence
 
@@ -102,18 +97,10 @@ def test_the_containers_make_the_same_tables(
 
 def test_an_unknown_store_is_refused_with_the_known_ones(spoiled: Stack) -> None:
     """A misspelt DEDUP_STORE stops the service at the start, with the names that exist."""
-    env = spoiled.env() | {"DEDUP_STORE": "watermarks", "SERVICE_PORT": "0"}
-    ended = subprocess.run(
-        [sys.executable, "-m", "service"],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("DEDUP_STORE=watermarks: there is no such store, only ")
-    assert "tracking" in ended.stderr
+    with own_service(spoiled, TOPIC, DEDUP_STORE="watermarks") as service:
+        sentence = service.sentence()
+    assert sentence.startswith("DEDUP_STORE=watermarks: there is no such store, only ")
+    assert "tracking" in sentence
 
 
 @pytest.mark.parametrize("name", SQL)

@@ -1,7 +1,5 @@
 """Refusals on real Postgres: who is to blame, how many may be buried, and what a person allows."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 
@@ -19,7 +17,8 @@ from service.record import Item, Record
 from service.refusals import NOTE, Cause, Limits, find_given_up, may_give_up
 from service.write import try_out, write
 from tests.builders import record, settle_all, take_all, value
-from tests.client import connect, counts, fresh, query
+from tests.client import TOPIC, connect, counts, fresh, query
+from tests.own_service import own_service
 from tests.refusing import FOR_ALL, FOR_ONE, Change, changed, execute
 
 TEN = Limits(records=10, window_seconds=600)
@@ -152,18 +151,11 @@ def test_each_subscriber_gives_up_for_itself(engine: Engine, cause: Cause) -> No
 
 def test_without_the_tables_the_service_ends_in_one_sentence(spoiled: Stack) -> None:
     """Migrations that were not run are found at the start, not with the first refusal."""
-    env = spoiled.env() | {"SERVICE_PORT": "0", "GROUP_ID": fresh("group")}
-    with changed("alter table refusal rename to away", "alter table away rename to refusal"):
-        ended = subprocess.run(
-            [sys.executable, "-m", "service"],
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-    [sentence] = ended.stderr.splitlines()
-    assert ended.returncode == 2
+    with (
+        changed("alter table refusal rename to away", "alter table away rename to refusal"),
+        own_service(spoiled, TOPIC, GROUP_ID=fresh("group")) as service,
+    ):
+        sentence = service.sentence()
     assert sentence.startswith('database: relation "refusal" does not exist: run the migrations')
 
 

@@ -1,8 +1,6 @@
 """What is settled before the first record: which events a subscriber publishes, where it begins."""
 
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 
@@ -17,9 +15,9 @@ from contract.names import SUBSCRIBER
 from ops.stack.stack import Stack
 from service.settings import Settings
 from service.start import choose_start, claim_event_types
-from tests.client import connect, fresh, query, reader
+from tests.client import TOPIC, connect, fresh, query, reader
 from tests.load import orders
-from tests.own_service import make_topic
+from tests.own_service import make_topic, own_service
 
 PARTITIONS = 3
 PUBLISHERS = "select event_type, subscriber from publisher where subscriber = any(%s) order by 1"
@@ -28,17 +26,9 @@ PUBLISHERS = "select event_type, subscriber from publisher where subscriber = an
 def test_a_second_subscriber_with_the_same_events_is_refused(spoiled: Stack) -> None:
     """It ends with exit code 2 and one sentence that names both, and handles nothing."""
     subscriber = fresh("subscriber")
-    env = spoiled.env() | {"SUBSCRIBER": subscriber, "GROUP_ID": subscriber, "SERVICE_PORT": "0"}
-    ended = subprocess.run(
-        [sys.executable, "-m", "service"],
-        env=env | {"START_FROM": "beginning"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    [sentence] = ended.stderr.splitlines()
-    assert ended.returncode == 2
+    own = {"SUBSCRIBER": subscriber, "GROUP_ID": subscriber, "START_FROM": "beginning"}
+    with own_service(spoiled, TOPIC, **own) as service:
+        sentence = service.sentence()
     taken = min(event.event_type for event in EVENTS)
     assert sentence.startswith(
         f"SUBSCRIBER={subscriber}: {taken} is already published by subscriber {SUBSCRIBER};"

@@ -46,13 +46,6 @@ class KafkaProxy:
         self.broker_port = broker_port
         self.losses = AckLosses(0)
 
-    def accept(self) -> None:
-        """Serve every client in a thread of its own, until the server is closed."""
-        with suppress(OSError):
-            while True:
-                client, _ = self.server.accept()
-                threading.Thread(target=self.serve, args=(client,), daemon=True).start()
-
     def serve(self, client: socket.socket) -> None:
         """Connect one client with the broker; when one side hangs up, so does the other."""
         address = (HOST, self.broker_port)
@@ -93,7 +86,7 @@ class KafkaProxy:
         hang_up(client, broker)
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self.accept, daemon=True).start()
+        start_accepting(self.server, self.serve)
         return self
 
     def __exit__(
@@ -104,6 +97,18 @@ class KafkaProxy:
     ) -> None:
         hang_up(self.server)
         self.server.close()
+
+
+def start_accepting(listener: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+    """Serve every client in a thread of its own, until the listener is closed."""
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                threading.Thread(target=serve, args=(client,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
 
 
 def pass_requests(client: socket.socket, broker: socket.socket, produced: set[int]) -> None:

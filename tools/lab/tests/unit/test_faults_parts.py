@@ -26,7 +26,7 @@ from lab.faults.reads import ReadTrace
 from lab.faults.results import Inspection, Results, differences, is_good
 from lab.faults.soak import Sample, as_series, growing, is_flat
 from lab.faults.trial import Run, prefix_of
-from lab.faults.wire import Drip, LoseAnswer, Mute, Refuse, Replace, Wire, Witness
+from lab.faults.wire import Drip, LoseAnswer, Mute, Refuse, Wire, Witness
 from ops.settings import Settings
 from ops.stack.supervisor import StackError
 
@@ -105,7 +105,7 @@ def test_a_mute_wire_swallows_and_says_nothing() -> None:
 def test_an_answer_is_lost_after_the_request_was_passed_on() -> None:
     """Only the answer to a wanted request, and as often as asked."""
     with echo() as wire:
-        wire.damage = loss = LoseAnswer(lambda data: b"x" in data, lambda _: True, limit=1)
+        wire.damage = loss = LoseAnswer(lambda data: b"x" in data)
         with dial(wire) as one:
             assert say(one, b"a") == b"A"
             assert say(one, b"x") == b""
@@ -117,7 +117,7 @@ def test_an_answer_is_lost_after_the_request_was_passed_on() -> None:
 def test_an_answer_is_replaced() -> None:
     """The client gets ours, and then nothing more."""
     with echo() as wire, dial(wire) as one:
-        wire.damage = Replace(b"503", lambda data: b"x" in data)
+        wire.damage = LoseAnswer(lambda data: b"x" in data, instead=b"503")
         assert say(one, b"x") == b"503"
         assert one.recv(10) == b""
 

@@ -26,7 +26,7 @@ from contract.names import INPUT_TOPIC
 from lab.environment import connect_as_admin
 from lab.faults.load import Load
 from lab.faults.site import WORKERS, Site
-from lab.faults.wire import Damage, Drip, LoseAnswer, Mute, Refuse, Replace, Wanted, Witness
+from lab.faults.wire import Damage, Drip, LoseAnswer, Mute, Refuse, Wanted, Witness
 from ops.stack.supervisor import until
 
 STRIKE_SECONDS = 30  # until somebody comes to the point, or some harm is done
@@ -261,12 +261,11 @@ def refuse(*wires: str) -> Strike:
     return last(Refuse, *wires)
 
 
-def lose_answers(wire: str, ask: Callable[[Trial], Wanted], answer: Wanted | None = None) -> Strike:
+def lose_answers(wire: str, ask: Callable[[Trial], Wanted]) -> Strike:
     """Let the server do what it is asked, and lose its answers."""
 
     def strike(site: Site, trial: Trial) -> int:
-        is_answer = answer or (lambda _data: True)
-        make = partial(LoseAnswer, ask(trial), is_answer, limit=trial.rng.randint(1, 3))
+        make = partial(LoseAnswer, ask(trial), limit=trial.rng.randint(1, 3))
         with damaged(site, [wire], make) as [damage]:
             until(lambda: damage.hits > 0, STRIKE_SECONDS)
             time.sleep(1)
@@ -295,7 +294,7 @@ def anything(_trial: Trial) -> Wanted:
 def answer_with_errors(site: Site, trial: Trial) -> int:
     """Let the audit receiver do what it is asked, and answer the service with an error."""
     answer = NOT_AVAILABLE % trial.rng.choice(HTTP_ERRORS)
-    make = partial(Replace, answer, about_the_run(trial), limit=3)
+    make = partial(LoseAnswer, about_the_run(trial), instead=answer, limit=3)
     with damaged(site, ["service-audit"], make) as [damage]:
         until(lambda: damage.hits > 0, STRIKE_SECONDS)
         time.sleep(1)

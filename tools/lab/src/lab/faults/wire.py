@@ -13,7 +13,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Protocol, Self
 
-from lab.kafka_proxy import hang_up
+from lab.kafka_proxy import hang_up, start_accepting
 from ops.settings import HOST
 
 CHUNK = 64 * 1024
@@ -106,10 +106,13 @@ class Drip:
 
 @dataclass
 class LoseAnswer:
-    """The server does what was asked, and its answer is lost with the connection."""
+    """The server does what was asked, and its answer is lost with the connection.
+
+    What the client gets `instead` may be nothing, or an answer of our own.
+    """
 
     is_request: Wanted
-    is_answer: Wanted
+    instead: bytes = b""
     limit: int = 1
     hits: int = 0
     asked: set[Pair] = field(default_factory=set)
@@ -118,35 +121,15 @@ class LoseAnswer:
         """Hang up instead of passing on the answer to a wanted request."""
         if way is Way.REQUEST and self.is_request(data):
             self.asked.add(pair)
-        elif way is Way.ANSWER and self.is_due(pair) and self.is_answer(data):
+        elif way is Way.ANSWER and self.is_due(pair):
             self.hits += 1
+            yield self.instead
             raise HangUpError
         yield data
 
     def is_due(self, pair: Pair) -> bool:
         """Return whether an answer on this connection may get lost."""
         return pair in self.asked and self.hits < self.limit
-
-
-@dataclass
-class Replace:
-    """The server does what was asked, and the client gets another answer, then no more."""
-
-    answer: bytes
-    is_request: Wanted
-    limit: int = 1
-    hits: int = 0
-    asked: set[Pair] = field(default_factory=set)
-
-    def pass_on(self, pair: Pair, way: Way, data: bytes) -> Iterator[bytes]:
-        """Yield our own answer and hang up."""
-        if way is Way.REQUEST and self.is_request(data):
-            self.asked.add(pair)
-        elif way is Way.ANSWER and pair in self.asked and self.hits < self.limit:
-            self.hits += 1
-            yield self.answer
-            raise HangUpError
-        yield data
 
 
 @dataclass
@@ -185,13 +168,6 @@ class Wire:
         self.damage = Nothing()
         self.cut()
 
-    def accept(self) -> None:
-        """Serve every client in a thread of its own, until the listener is closed."""
-        with suppress(OSError):
-            while True:
-                client, _ = self.listener.accept()
-                threading.Thread(target=self.serve, args=(client,), daemon=True).start()
-
     def serve(self, client: socket.socket) -> None:
         """Connect one client with the server; when one side hangs up, so does the other."""
         if isinstance(self.damage, Refuse):
@@ -223,7 +199,7 @@ class Wire:
         pair.hang_up()
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self.accept, daemon=True).start()
+        start_accepting(self.listener, self.serve)
         return self
 
     def __exit__(
