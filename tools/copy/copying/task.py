@@ -86,8 +86,12 @@ def read_wishes(answers: dict[str, Any], copied: list[str]) -> Wishes:
 
 def template_files(template: Path) -> list[str]:
     """Return every file of the template, as a path from its root."""
-    files = [path.relative_to(template) for path in template.rglob("*") if path.is_file()]
-    return sorted(path.as_posix() for path in files if path.parts[0] != ".git")
+    files = []
+    for found in template.rglob("*"):
+        path = found.relative_to(template)
+        if found.is_file() and path.parts[0] != ".git":
+            files.append(path.as_posix())
+    return sorted(files)
 
 
 def check_words(template: Path, sources: list[str], words: Words) -> None:

@@ -84,15 +84,14 @@ def test_a_record_without_a_number_neither_passes_nor_raises_the_mark(
     spark: SparkSession, headers: list[Header] | None
 ) -> None:
     """A dead letter for its number is neither passed nor dropped, and hides nothing after it."""
-    assert passed(landed(spark, (0, numbered(1)), (0, headers), (0, numbered(2)))) == [
-        True,
-        None,
-        True,
-    ]
+    three = landed(spark, (0, numbered(1)), (0, headers), (0, numbered(2)))
+    assert passed(three) == [True, None, True]
 
 
 def test_a_dead_letter_does_not_raise_the_mark(spark: SparkSession) -> None:
     """The service never counted a good number with a bad order, so it is not counted here."""
     records = [(0, numbered(1)), (0, numbered(900)), (0, numbered(2))]
-    assert passed(landed(spark, *records, dead=(f"{TOPIC}/0/1",) * 2)) == [True, None, True]
+    second = f"{TOPIC}/0/1"
+    with_a_dead_letter = landed(spark, *records, dead=(second, second))
+    assert passed(with_a_dead_letter) == [True, None, True]
     assert passed(landed(spark, *records)) == [True, True, False]
