@@ -208,7 +208,7 @@ def test_control_without_an_end_a_replay_waits_for_ever(topic: str) -> None:
             "not all five were read",
         )
         asked = [consumer.poll(0.02) for _ in range(100)]
-    # A busy broker that closes a connection tells of it here, and that is no record.
+    # That the partition has ended is told once, but not as a record.
     assert [m.offset() for m in asked if m is not None and m.error() is None] == []
 
 
