@@ -9,6 +9,7 @@ import structlog
 from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine
 
+from contract.events import EVENTS, Event
 from service import refusals
 from service.auditing import make_audit_steps
 from service.buried import Buried
@@ -27,20 +28,20 @@ from service.refusals import Limits, find_given_up, may_give_up
 from service.settings import Settings
 from service.start import prepare
 from service.stop import Stop, leaving
-from service.write import try_out, write
+from service.write import RULE, Rule, try_out, write
 
 log = structlog.get_logger()
 
 
-def wire(settings: Settings, engine: Engine, consumer: RecordConsumer) -> Steps:
+def wire(settings: Settings, engine: Engine, consumer: RecordConsumer, rule: Rule = RULE) -> Steps:
     """Return the real steps of a batch; each waits until an outage is over."""
     subscriber = settings.subscriber
     make_store = load_store(settings.dedup_store).make_store
-    store: DedupStore = make_store(partial(write, engine, subscriber))
+    store: DedupStore = make_store(partial(write, engine, subscriber, rule=rule))
     look_for_tables(engine, store)
     retry = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds)
     poll = partial(consumer.idle, MOMENT)
-    trial: DedupStore = make_store(partial(try_out, engine, subscriber))
+    trial: DedupStore = make_store(partial(try_out, engine, subscriber, rule=rule))
     limits = Limits(settings.refusal_limit, settings.refusal_window_seconds)
     judge = Judge(
         try_out=retry.wrap("probe", partial(probe, trial)),
@@ -106,9 +107,13 @@ def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> No
         steps.repeat()
 
 
-def main(wire: Callable[[Settings, Engine, RecordConsumer], Steps] = wire) -> None:
-    """Run until SIGTERM. Tests of a crash wire the steps in their own way."""
-    settings = Settings()
+def main(
+    wire: Callable[[Settings, Engine, RecordConsumer], Steps] = wire,
+    settings: Settings | None = None,
+    events: Sequence[Event] = EVENTS,
+) -> None:
+    """Run until SIGTERM. Another subscriber has its own steps, settings and events."""
+    settings = settings or Settings()
     configure_logs(settings.log_level)
     stop = Stop(settings.stop_seconds)
     stop.listen()
@@ -121,7 +126,7 @@ def main(wire: Callable[[Settings, Engine, RecordConsumer], Steps] = wire) -> No
     keep_measuring(consumer.progress, admin, settings.input_topic)
     with leaving(consumer, stop):
         with suppress(AbandonedError):
-            prepare(settings, engine, admin, consumer)
+            prepare(settings, engine, admin, consumer, events)
         run(consumer, wire(settings, engine, consumer), stop.asked)
     log.info("stopped")
 

@@ -6,7 +6,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine, text
 
-from contract.events import EVENTS
+from contract.events import EVENTS, Event
 from contract.names import SUBSCRIBER
 from service.consumer import Memory, RecordConsumer
 from service.database import classify_errors, exit_if_missing, wait_out_refusals
@@ -36,11 +36,15 @@ OTHER_PUBLISHERS = text("""
 
 
 def prepare(
-    settings: Settings, engine: Engine, admin: AdminClient, consumer: RecordConsumer
+    settings: Settings,
+    engine: Engine,
+    admin: AdminClient,
+    consumer: RecordConsumer,
+    events: Sequence[Event] = EVENTS,
 ) -> None:
     """Settle all, waiting out what is down; raise AbandonedError if asked to stop meanwhile."""
     retry = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds)
-    event_types = [event.event_type for event in EVENTS]
+    event_types = [event.event_type for event in events]
     retry.wrap("start", claim_event_types)(engine, settings.subscriber, event_types)
     consumer.memory = retry.wrap("start", find_memory)(engine, admin, settings)
     retry.wrap("start", check_offsets)(consumer, settings)

@@ -47,10 +47,10 @@ FIND_KNOWN = text("""
 CHECK_AT_ONCE = text("set constraints all immediate")
 
 
-def read_sql(name: str) -> str:
-    """Return the SQL of a file beside this one, without its comments."""
+def read_sql(file: Path) -> str:
+    """Return the SQL of a file, without its comments."""
     code = []
-    for line in (HERE / name).read_text().splitlines():
+    for line in file.read_text().splitlines():
         is_comment = line.lstrip().startswith("--")
         if not is_comment:
             code.append(line)
@@ -74,7 +74,7 @@ class Rule(NamedTuple):
         return [event.event_type for event in self.events if event.follows]
 
 
-RULE = Rule(read_sql("rule.sql"), COLUMNS, facts, EVENTS)
+RULE = Rule(read_sql(HERE / "rule.sql"), COLUMNS, facts, EVENTS)
 
 
 def write(
@@ -167,7 +167,7 @@ def statement(fresh: str, rule: Rule = RULE) -> TextClause:
         "{events}": ", ".join(map(format_event, rule.events)),
         "{accepted}": Literal(types[ACCEPTED]).as_string(),
     }
-    sql = read_sql("write.sql")
+    sql = read_sql(HERE / "write.sql")
     for placeholder, part in parts.items():
         sql = sql.replace(placeholder, part)
     return text(sql)

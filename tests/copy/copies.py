@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psycopg
+
 ROOT = Path(__file__).parents[2]
 BY_HAND = Path(__file__).parent / "payments"
 BIN = Path(sys.executable).parent
@@ -61,6 +63,30 @@ class Copy(NamedTuple):
         """Run targets of the copy's own Makefile, with the template's installed packages."""
         command = ["make", "--no-print-directory", f"BIN={BIN}", "STAMP=LICENSE", *targets]
         return self.run(*command, timeout=timeout, **environment)
+
+    def pipeline(self, *command: str, **environment: str) -> Done:
+        """Run a command of the copy's own pipeline, on ports of the tests' own."""
+        return self.run("python", "-m", "ops", *command, timeout=600, **STACK, **environment)
+
+    def reconcile(self, **environment: str) -> tuple[int, dict[str, Any]]:
+        """Land and reconcile in the copy, and return the exit code and what was found."""
+        judged = self.pipeline("reconcile", "--land", "--json", **environment)
+        assert judged.code in (0, 1), judged.output
+        printed = judged.output[judged.output.index("{") :]
+        found: dict[str, Any] = json.JSONDecoder().raw_decode(printed)[0]
+        return judged.code, found
+
+    def connect(self) -> psycopg.Connection:
+        """Connect to the database of the copy's stack, as the administrator."""
+        password = (self.path / ".run" / "secrets" / "postgres_password").read_text().strip()
+        return psycopg.connect(
+            host="127.0.0.1",
+            port=PORTS,
+            user="postgres",
+            dbname=PAYMENTS["effect"],
+            password=password,
+            autocommit=True,
+        )
 
     def commit(self, message: str = "Change something") -> None:
         """Commit what is there."""

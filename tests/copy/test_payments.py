@@ -3,14 +3,12 @@
 The files in payments/ are all that is added, changed or deleted after `copier copy`.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from tests.copy.copies import BY_HAND, PORTS, STACK, Copy, Done, make_payments
+from tests.copy.copies import BY_HAND, Copy, make_payments
 
 # One booking in another currency than its event, one receipt too many, and one too few.
 PLANTED = """
@@ -36,12 +34,7 @@ def service(
     """Return a copy with the files by hand laid over it; whatever it started is stopped."""
     copy = make_payments(template, tmp_path_factory.mktemp("by-hand") / "payments", cache)
     yield copy
-    pipeline(copy, "down")
-
-
-def pipeline(copy: Copy, *command: str) -> Done:
-    """Run a command of the copy's own pipeline."""
-    return copy.run("python", "-m", "ops", *command, timeout=600, **STACK)
+    copy.pipeline("down")
 
 
 def test_at_most_eight_files_are_written_by_hand(service: Copy) -> None:
@@ -53,13 +46,13 @@ def test_at_most_eight_files_are_written_by_hand(service: Copy) -> None:
 
 def test_lint_types_and_unit_tests_pass(service: Copy) -> None:
     """Currency, two rejections, a second event and other samples need no further edit."""
-    done = service.make("lint", "unit")
+    done = service.make("lint", "unit", timeout=900)
     assert done.code == 0, done.output
 
 
 def test_the_demo_ends_with_a_good_verdict(service: Copy) -> None:
     """Every payment has its booking and its receipt, and each rejection its reason."""
-    demo = pipeline(service, "demo", "--payments", "500")
+    demo = service.pipeline("demo", "--payments", "500")
     assert demo.code == 0, demo.output
     assert "nothing lost, nothing doubled" in demo.output
     for said in ("unbooked 2", "booked → receipt-issued", "outbox → receipt.events"):
@@ -68,23 +61,18 @@ def test_the_demo_ends_with_a_good_verdict(service: Copy) -> None:
 
 def test_planted_defects_are_found(service: Copy) -> None:
     """Another currency, a second receipt and a missing one are found, each by its message."""
-    up = pipeline(service, "up")
+    up = service.pipeline("up")
     assert up.code == 0, up.output
     messages = plant(service)
-    assert pipeline(service, "land").code == 0
-    judged = pipeline(service, "reconcile", "--json")
-    assert judged.code == 1, judged.output
-    printed = judged.output[judged.output.index("{") :]
-    found = json.JSONDecoder().raw_decode(printed)[0]["findings"]
-    assert {(finding["outcome"], finding["id"]) for finding in found} >= messages
+    code, judged = service.reconcile()
+    assert code == 1
+    found = {(finding["outcome"], finding["id"]) for finding in judged["findings"]}
+    assert found >= messages
 
 
 def plant(service: Copy) -> set[tuple[str, str]]:
     """Damage three messages in the database, and return what must be found."""
-    run = service.path / ".run"
-    password = (run / "secrets" / "postgres_password").read_text().strip()
-    address = {"host": "127.0.0.1", "port": PORTS, "user": "postgres", "dbname": "booking"}
-    with psycopg.connect(**address, password=password) as connection:  # type: ignore[arg-type]
+    with service.connect() as connection:
         chosen = connection.execute(
             "select message_id from booking where currency <> 'GBP' order by message_id limit 3"
         ).fetchall()

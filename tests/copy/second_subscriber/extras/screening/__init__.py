@@ -1,0 +1,1 @@
+"""A second subscriber: it screens each payment once, and tells of it."""
