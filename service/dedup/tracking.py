@@ -16,13 +16,20 @@ fresh as (
 """
 
 # Retention, a limited number of rows at a time: the oldest are next to each other, and rows that
-# somebody holds are left for the next time.
+# somebody holds are left for the next time. One whose audit entry is still to be sent stays: the
+# receiver's answer is noted in it.
 FORGET = """
 delete from tracking
 where ctid = any(array(
     select ctid
     from tracking
-    where subscriber = :subscriber and handled_at < :before
+    where subscriber = :subscriber
+        and handled_at < :before
+        and not exists (
+            select from audit_failure as failure
+            where failure.subscriber = tracking.subscriber
+                and failure.message_id = tracking.message_id
+        )
     limit :limit
     for update skip locked
 ))

@@ -26,6 +26,12 @@ from tests.stores import OWN_TABLES, RETAINED
 
 FORTNIGHT = 14 * 86_400.0
 
+REFUSED_ENTRY = """
+    insert into audit_failure (subscriber, message_id, topic, partition, "offset", body, reason)
+    values (%s, %s, 'topic', 0, 0, '{}', '422: refused')
+"""
+TRACKED = "select message_id from tracking where message_id = any(%s)"
+
 
 class StoreUnderTest(NamedTuple):
     """A store with a subscriber of its own for one test."""
@@ -119,6 +125,23 @@ def test_a_locked_row_is_left_for_the_next_run(tested: StoreUnderTest) -> None:
         holder.execute(f"select from {table} where {key} = %s for update".encode(), [old[11]])
         assert tested.forget() == 19
     assert tested.forget() == 1
+
+
+def test_a_message_whose_audit_entry_is_to_be_sent_is_kept(spoiled: Stack, engine: Engine) -> None:
+    """As long as the receiver has not taken its entry, `pipeline audit retry` needs its row."""
+    subscriber = fresh("subscriber")
+    env = spoiled.env() | {"SUBSCRIBER": subscriber}
+    store = load_store("tracking").make_store(partial(write, engine, subscriber))
+    tested = StoreUnderTest("tracking", engine, store, subscriber, env)
+    taken, refused = ids(2)
+    tested.handle([taken, refused])
+    tested.age([taken, refused])
+    with connect(role="postgres") as admin:
+        admin.execute(REFUSED_ENTRY, [subscriber, refused])
+        assert tested.forget() == 1
+        assert query(TRACKED, [taken, refused]) == [(refused,)]
+        admin.execute("delete from audit_failure where message_id = %s", [refused])
+        assert tested.forget() == 1
 
 
 def test_control_without_skip_locked_it_waits_for_the_row(
