@@ -28,9 +28,9 @@ def nothing_to_settle(_batch: Sequence[Item]) -> None:
 
 
 def blame_the_message(item: Item, refusal: RefusedError) -> bool:
-    """Say that whatever is refused is itself to blame: only for those who know their database."""
+    """Bury whatever is refused: for callers who know that their database is sound."""
     if isinstance(item, DeadLetter):
-        raise refusal  # a dead letter fits its table whatever is in it; if not, the defect is ours
+        raise refusal  # its table takes any dead letter; if it does not, the defect is ours
     return True
 
 
