@@ -18,6 +18,7 @@ import pytest
 from lab.faults.cells import all_cells
 from lab.faults.clock import Clock, build_library
 from lab.faults.command import Choice, choose_cells, choose_seeds, is_clean
+from lab.faults.inspection import list_behind
 from lab.faults.judge import Finding
 from lab.faults.lake_log import LakeLog
 from lab.faults.page import lines, render, soak_lines
@@ -321,6 +322,14 @@ def test_a_slice_is_resumed_where_it_was_inspected(tmp_path: Path) -> None:
     assert [row["violations"] for row in table_of(again)] == [1, 1]
 
 
+def test_a_hop_that_stands_still_is_a_finding() -> None:
+    """While a hop is behind, reconciliation may compare nothing: that is not to look clean."""
+    hop = "outbox → rejection.events"
+    stuck = {"hop": hop, "waiting": 1200, "since": None, "where": ""}
+    assert list_behind({"behind": [stuck]}) == [Finding("I17", hop, "is behind: 1,200 wait")]
+    assert list_behind({"behind": []}) == []
+
+
 def test_a_fault_that_never_struck_is_red(tmp_path: Path) -> None:
     """Good is only what has struck in every run and violated nothing."""
     results = Results(tmp_path / "results.jsonl")
@@ -331,6 +340,23 @@ def test_a_fault_that_never_struck_is_red(tmp_path: Path) -> None:
     assert not is_clean({"cells": rows})
     assert is_clean({"cells": rows[:1]})
     assert not is_clean({"cells": []})
+
+
+def test_the_page_names_what_has_not_run(tmp_path: Path) -> None:
+    """Runs that are missing, and cells without any."""
+    results = Results(tmp_path / "results.jsonl")
+    results.add(a_run(NOTHING.name))
+    document = {
+        "at": "2026-11-22",
+        "machine": "somewhere",
+        "cells": table_of(results),
+        "verdicts": ["fine"],
+        "differences": [],
+        "soak": None,
+    }
+    page = render("page.md.j2", document, picture="faults.html")
+    assert "3 of 4 runs: nothing is known of them yet." in page
+    assert f"1 of 2 cells have not run at all: `{FIRST.name}`." in page
 
 
 def test_what_differs_from_the_run_before_comes_first(tmp_path: Path) -> None:

@@ -43,14 +43,29 @@ def reconcile(site: Site, note: Note) -> tuple[str, list[Finding]]:
     command = [*RECONCILE, "--ledger", env["LEDGER_ROOT"]]
     site.stack.pass_through(command, printed.append, note)
     result: dict[str, Any] = json.loads(printed[-1])
-    outcomes = QueryBuilder().register("outcome", DeltaTable(f"{env['DELTA_ROOT']}/{OUTCOMES}"))
-    found = outcomes.execute(DEFECTS.format(run_id=result["run_id"])).read_all()
+    findings = list_behind(result)
+    if result["hops"]:
+        findings += read_outcomes(env["DELTA_ROOT"], result["run_id"])
+    return result["verdict"], findings
+
+
+def list_behind(result: dict[str, Any]) -> list[Finding]:
+    """Return each hop that has work and does not advance: it may not even have been compared."""
+    return [
+        Finding("I17", one["hop"], f"is behind: {one['waiting']:,} wait")
+        for one in result["behind"]
+    ]
+
+
+def read_outcomes(delta_root: str, run_id: str) -> list[Finding]:
+    """Return everything that a run of the reconciliation has found wrong."""
+    outcomes = QueryBuilder().register("outcome", DeltaTable(f"{delta_root}/{OUTCOMES}"))
+    found = outcomes.execute(DEFECTS.format(run_id=run_id)).read_all()
     columns = [found.column(name).to_pylist() for name in ("id", "hop", "outcome", "detail")]
-    findings = [
+    return [
         Finding("I14", subject, f"{hop}: {outcome} {detail or ''}".strip())
         for subject, hop, outcome, detail in zip(*columns, strict=True)
     ]
-    return result["verdict"], findings
 
 
 def subjects(sent: Iterable[Sent], records: Iterable[Record]) -> Iterator[str]:

@@ -40,6 +40,7 @@ def render(template: str, document: Row, **more: str) -> str:
         faults=list(dict.fromkeys(row["fault"] for row in cells)),
         grid=as_grid(cells),
         bad=[row for row in cells if state(row) in (BAD, UNSTRUCK)],
+        idle=[row for row in cells if state(row) == NOT_RUN],
         total=totals(cells),
         state=state,
         charts=charts(document.get("soak")),
