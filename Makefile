@@ -22,8 +22,19 @@ PACKAGES := $(wildcard contract service connect migrations spark extras ops test
 UNIT_TESTS := $(wildcard extras/*/tests/unit tests/unit)
 UNIT_TESTS += $(wildcard tools/lab/tests/unit) # copy: never
 
+# Those that share the two stacks run one after the other, and the containers apart.
+LANES := test-together
+NOT_TOGETHER := tests/compose
+# copy: never {
+# What makes copies has stacks of its own and keeps a core busy, while the others mostly wait.
+APART := tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
+APART_LOG := .run/test-apart.log
+LANES += test-apart
+NOT_TOGETHER += $(APART)
+# copy: }
+
 .DEFAULT_GOAL := help
-.PHONY: help venv test unit lint format lock clean
+.PHONY: help venv test test-together unit lint format lock clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,8 +69,19 @@ unit: venv ## the tests that need no process
 test: venv ## everything, on real parts; the containers apart
 	@$(BIN)/lint-imports
 	@$(if $(CHECK),cd $(CHECK) && $(CURDIR)/$(BIN)/pytest) # copy: never
-	@$(BIN)/pytest --ignore=tests/compose
+	@$(MAKE) --no-print-directory -j2 $(LANES)
 
+test-together: venv
+	@$(BIN)/pytest $(addprefix --ignore=,$(NOT_TOGETHER))
+
+# copy: never {
+.PHONY: test-apart
+test-apart: venv
+	@mkdir -p $(dir $(APART_LOG))
+	@echo "beside the others, and below them in priority: $(APART); see $(APART_LOG)"
+	@nice $(BIN)/pytest $(APART) >$(APART_LOG) 2>&1; code=$$?; cat $(APART_LOG); exit $$code
+
+# copy: }
 # copy: with ops {
 .PHONY: test-compose
 test-compose: venv ## the same pipeline on containers (needs Docker)
