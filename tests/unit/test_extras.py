@@ -64,7 +64,7 @@ def test_nothing_names_an_extra_that_is_not_here() -> None:
     for name in filter(started.search, listed.stdout.split()):
         if not (ROOT / name).exists():
             continue
-        named = re.findall(r"extras[/.]([a-z]\w*)", Path(ROOT, name).read_text())
+        named = re.findall(r"\bextras[/.]([a-z]\w*)", Path(ROOT, name).read_text())
         missing = [extra for extra in named if not (FOLDER / extra).exists()]
         left_behind += [f"{name}: extras/{extra}" for extra in missing]
     assert left_behind == []
