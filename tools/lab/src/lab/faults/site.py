@@ -31,6 +31,7 @@ from ops.stack.stack import Stack, Step
 KAFKA_CLIENTS = ("producer", "service", "connect", "land")
 PARTS = ("postgres", "kafka", "connect", "audit", "service", "land")
 WORKERS = ("service", "service-2")
+START_SECONDS = 300.0  # they start while something else breaks, or catches up
 MEBIBYTES = {"postgres": 1024, "kafka": 512, "land": 256}
 BROKER = {"group.min.session.timeout.ms": "1000"}
 WORKER = {
@@ -220,7 +221,8 @@ def own_disks(settings: Settings) -> dict[str, Disk]:
 def running_site(settings: Settings, step: Step, name: str = "faults") -> Iterator[Site]:
     """Run it without data from before, and leave none behind."""
     *ports, p1, p2, p3, p4 = free_ports(PORTS + len(KAFKA_CLIENTS))
-    own = own_settings(settings, name, ports, {}, services=len(WORKERS))
+    changes = {"services": len(WORKERS), "start_timeout_seconds": START_SECONDS}
+    own = own_settings(settings, name, ports, {}, **changes)
     (own.run_dir / "faults").mkdir(parents=True, exist_ok=True)
     stack = choose_parts(own, step, [])
     with ExitStack() as held:

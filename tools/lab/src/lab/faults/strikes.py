@@ -29,7 +29,7 @@ from lab.faults.site import WORKERS, Site
 from lab.faults.wire import Damage, Drip, LoseAnswer, Mute, Refuse, Wanted, Witness
 from ops.stack.supervisor import until
 
-STRIKE_SECONDS = 30  # until somebody comes to the point, or some harm is done
+STRIKE_SECONDS = 60  # until somebody comes to the point, or some harm is done
 STOPPED_SECONDS = 5.0  # beyond each timeout in PATIENCE
 CUTS = 3
 LONGEST_DELAYS = {"during-append": 1.0}  # a step of Spark takes longer than one of the service
