@@ -10,7 +10,7 @@ from connect.files import TOPICS, SettingsError, read_json
 from connect.settings import Settings
 from contract.events import EVENTS
 from contract.extras import manifests
-from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC
+from contract.names import DEAD_LETTER_TOPIC, INPUT_TOPIC, OTHER_OUTBOXES
 
 Topics = dict[str, Any]  # partitions and configuration, by name
 
@@ -48,9 +48,9 @@ def all_topics(input_topic: str = INPUT_TOPIC) -> Topics:
 
 
 def published_topics() -> list[str]:
-    """Return the topics to which the two outboxes are published."""
+    """Return the topics to which the outboxes are published."""
     of_events = [event.topic for event in EVENTS]
-    return [DEAD_LETTER_TOPIC, AUDIT_TOPIC, *of_events]
+    return [DEAD_LETTER_TOPIC, *OTHER_OUTBOXES, *of_events]
 
 
 def refuse_missing(topics: Topics, needed: Iterable[str]) -> None:

@@ -9,6 +9,9 @@ AUDIT_TOPIC = "audit.events"
 DATABASE = "fulfillment"
 AUDIT_DATABASE = "audit"
 
+# The topics that are not published from the service's own outbox, each with the database that is.
+OTHER_OUTBOXES = {AUDIT_TOPIC: AUDIT_DATABASE}
+
 # Whose tracking this is, and the name of the consumer group. The ids that the default subscriber
 # derives do not contain it; those of any other subscriber do.
 SUBSCRIBER = "fulfillment"

@@ -11,7 +11,6 @@ from uuid import UUID
 
 import typer
 
-from contract.names import AUDIT_DATABASE, DATABASE
 from ops.tools import PipelineGroup
 
 if TYPE_CHECKING:
@@ -246,9 +245,10 @@ def to_numbers(text: str) -> range:
 
 def to_outbox(text: str) -> str:
     """Return the name of an outbox that there is."""
-    known = (DATABASE, AUDIT_DATABASE)
-    if text not in known:
-        names = " and ".join(known)
+    from ops.settings import OUTBOXES
+
+    if text not in OUTBOXES:
+        names = " and ".join(OUTBOXES)
         raise typer.BadParameter(f"there is no outbox {text!r}, only {names}")
     return text
 
@@ -298,7 +298,8 @@ def outbox_resend(  # noqa: PLR0913, PLR0917 - one for each option
     Among what is sent again the sequence of each key is kept, but it comes after newer events of
     its key. Exit code 1: an event id is in no outbox.
     """
-    from ops.outbox import OUTBOXES, Choice, resend
+    from ops.outbox import Choice, resend
+    from ops.settings import OUTBOXES
 
     if seq and not only:
         raise typer.BadParameter("each outbox has a seq of its own: name one with --outbox")

@@ -16,15 +16,13 @@ from uuid import UUID
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from contract.names import AUDIT_DATABASE, DATABASE
 from ops.age import format_age
 from ops.forget import retention
 from ops.progress import step
-from ops.settings import Env
+from ops.settings import OUTBOXES, Env
 from ops.stack.supervisor import StackError
 from ops.topic import read
 
-OUTBOXES = {DATABASE: "DATABASE_URL", AUDIT_DATABASE: "AUDIT_DATABASE_URL"}
 ROLE = "resender"
 OPTIONS = "-c statement_timeout=600000"  # a time or a range of seq reads the whole table
 

@@ -19,6 +19,9 @@ HOST = "127.0.0.1"  # nothing of the embedded stack is reachable from another ma
 Env = Mapping[str, str]  # the environment of a process
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
+# The databases that have an outbox, each with the name under which every part learns its address.
+OUTBOXES = {DATABASE: "DATABASE_URL", AUDIT_DATABASE: "AUDIT_DATABASE_URL"}
+
 
 class Settings(BaseSettings):
     """Read from the environment and from an optional .env; the names are these in upper case."""

@@ -6,9 +6,9 @@ import psycopg
 import requests
 from psycopg.rows import dict_row
 
-from contract.names import AUDIT_DATABASE, DATABASE
 from ops.positions import Ends, Lags, landed, try_lag
 from ops.refused import KINDS, look_at_refused, refused_lines
+from ops.settings import OUTBOXES
 from ops.stack.database import login
 from ops.stack.stack import Stack
 
@@ -21,7 +21,6 @@ SLOTS = """
     from pg_replication_slots
     order by slot_name
 """
-OUTBOX_SLOTS = (f"{DATABASE}_outbox", f"{AUDIT_DATABASE}_outbox")
 GIVEN_UP = ("unreserved", "lost", "missing")  # of the log: events are skipped, or soon will be
 
 About = dict[str, Any]
@@ -89,7 +88,8 @@ def slots(stack: Stack) -> list[About] | None:
     except (psycopg.Error, OSError):
         return None
     names = {slot["slot"] for slot in found}
-    for name in OUTBOX_SLOTS:
+    for outbox in OUTBOXES:
+        name = f"{outbox}_outbox"
         if name not in names:
             missing = {"slot": name, "active": False, "wal_status": "missing", "lag_bytes": None}
             found.append(missing)

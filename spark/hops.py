@@ -246,7 +246,7 @@ def audit_hops() -> list[Hop]:
 
 
 def publish_hop() -> Hop:
-    """Return the hop from both outboxes to the topics; each topic has counts of its own."""
+    """Return the hop from the outboxes to the topics; each topic has counts of its own."""
     return Hop(
         f"{OUTBOX_TO}topic",
         (

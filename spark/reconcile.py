@@ -41,7 +41,7 @@ from spark.parts import Part, load_parts
 from spark.positions import Position
 from spark.session import STARTED_AT, exit_with_error, locate, log_progress, make_session
 from spark.settings import Settings, refuse_dedup_store
-from spark.snapshot import open_snapshot, read_tables
+from spark.snapshot import open_snapshots, read_tables
 from spark.standstill import Behind, GroupLook, Patience, hops_behind, look_at_group
 from spark.topics import Topics, topics_to_land
 
@@ -50,9 +50,6 @@ Result = Row
 
 # What Postgres, Kafka, Spark, its JVM or a file may raise: nothing was found out then.
 FAILURES = (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupError, OSError)
-
-SERVICE_SLOT = f"{names.DATABASE}_outbox"
-AUDIT_SLOT = f"{names.AUDIT_DATABASE}_outbox"
 
 
 class Options(NamedTuple):
@@ -64,7 +61,7 @@ class Options(NamedTuple):
 
 
 class Databases(NamedTuple):
-    """What both databases held, and how far Connect has read their logs."""
+    """What the databases held, and how far Connect has read their logs."""
 
     frames: Frames
     log_positions: Mapping[str, str]  # of each outbox slot: what it must have passed
@@ -141,20 +138,17 @@ def read_databases(
     ledger: str | None,
     patience: Patience,
 ) -> Databases:
-    """Read both databases, each at one moment, and wait until Connect has published what they held.
+    """Read each database at one moment, and wait until Connect has published what it held.
 
     A slot that does not get there is told: its reader is behind.
     """
     password_file = settings.reconciler_password_file
-    with (
-        open_snapshot(settings.database_url, SERVICE_SLOT, password_file) as fulfillment,
-        open_snapshot(settings.audit_database_url, AUDIT_SLOT, password_file) as audit,
-    ):
-        frames = read_tables(spark, settings.subscriber, fulfillment, audit, parts)
+    with open_snapshots(settings.databases(), password_file) as of_database:
+        frames = read_tables(spark, settings.subscriber, of_database, parts)
         frames["ledger"] = read_ledger(spark, ledger)
         persist_all(frames.values())
         log_progress("the databases are read")
-        snapshots = (fulfillment, audit)
+        snapshots = of_database.values()
         for snapshot in snapshots:
             snapshot.release()
         not_passed = {}
@@ -298,8 +292,8 @@ def hops_of_slots(slots: Iterable[str], topics: Topics) -> list[str]:
     """Return the hops from the outboxes that are read through these slots to their topics."""
     hops = []
     for topic in topics.events:
-        slot = AUDIT_SLOT if topic == names.AUDIT_TOPIC else SERVICE_SLOT
-        if slot in slots:
+        database = names.OTHER_OUTBOXES.get(topic, names.DATABASE)
+        if f"{database}_outbox" in slots:
             hops.append(f"{OUTBOX_TO}{topic}")
     return hops
 
@@ -326,7 +320,7 @@ def store_run(spark: SparkSession, settings: Settings, result: Result, topics: T
 
     address = f"{root}/report/{run_id}.html"
     result["report"] = address
-    outbox_topics = [topic for topic in topics.events if topic != names.AUDIT_TOPIC]
+    outbox_topics = [topic for topic in topics.events if topic not in names.OTHER_OUTBOXES]
     page = report.render_page(result, topics.input, outbox_topics)
     write_file(spark, address, page)
     log_progress("outcomes and report are stored")

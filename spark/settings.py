@@ -27,6 +27,13 @@ class Settings(BaseSettings):
     reconcile_deadline_seconds: float = 120  # heartbeats move an idle slot every 2 s
     reconcile_behind_seconds: float = 60  # above a rebalance, a restart, the longest batch
 
+    def databases(self) -> dict[str, str]:
+        """Return where each database with an outbox is."""
+        return {
+            names.DATABASE: self.database_url,
+            names.AUDIT_DATABASE: self.audit_database_url,
+        }
+
 
 def refuse_dedup_store(name: str) -> str | None:
     """Say why messages of this dedup store cannot be reconciled: all would seem to be missing."""

@@ -1,7 +1,8 @@
-"""What both databases held at one moment, and whether an outbox slot has passed that moment."""
+"""What the databases held at one moment, and whether an outbox slot has passed that moment."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from contract.events import COMPARED, EVENTS
-from contract.names import SUBSCRIBER
+from contract.names import AUDIT_DATABASE, DATABASE, SUBSCRIBER
 from spark.parts import Part
 from spark.session import exit_with_error
 from spark.statements import read_statements
@@ -104,17 +105,27 @@ def open_snapshot(url: str, slot: str, password_file: Path) -> Iterator[Snapshot
         yield Snapshot(connection, slot, name, lsn)
 
 
+@contextmanager
+def open_snapshots(
+    databases: Mapping[str, str], password_file: Path
+) -> Iterator[dict[str, Snapshot]]:
+    """Hold a moment of each database; the slot of its outbox has its name."""
+    with ExitStack() as opened:
+        snapshots = {}
+        for name, url in databases.items():
+            snapshot = open_snapshot(url, f"{name}_outbox", password_file)
+            snapshots[name] = opened.enter_context(snapshot)
+        yield snapshots
+
+
 def read_tables(
-    spark: SparkSession,
-    subscriber: str,
-    fulfillment: Snapshot,
-    audit: Snapshot,
-    parts: Sequence[Part],
+    spark: SparkSession, subscriber: str, snapshots: Mapping[str, Snapshot], parts: Sequence[Part]
 ) -> dict[str, DataFrame]:
-    """Return a frame for each table that is compared; both outboxes are one."""
+    """Return a frame for each table that is compared; all outboxes are one."""
     statements = table_statements()
-    outbox = fulfillment.read(spark, statements["outbox"])
-    audit_outbox = audit.read(spark, statements["outbox"])
+    fulfillment = snapshots[DATABASE]
+    audit = snapshots[AUDIT_DATABASE]
+    outboxes = [snapshot.read(spark, statements["outbox"]) for snapshot in snapshots.values()]
     tracking = fulfillment.read(spark, statements["tracking"])
     dead_letter = fulfillment.read(spark, statements["dead_letter"])
     is_of_subscriber = F.col("subscriber") == subscriber
@@ -122,7 +133,7 @@ def read_tables(
         "tracking": tracking.where(is_of_subscriber),
         "fulfillment": fulfillment.read(spark, statements["fulfillment"]),
         "dead_letter": dead_letter.withColumn("is_own", is_of_subscriber),
-        "outbox": outbox.union(audit_outbox),
+        "outbox": reduce(DataFrame.union, outboxes),
         "audit_entry": audit.read(spark, statements["audit_entry"]),
     }
     for part in parts:

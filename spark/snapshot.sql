@@ -55,7 +55,7 @@ select
 from audit_entry
 
 -- name: outbox
--- The same for both outboxes. An event's outcome follows from its type, its topic from its
+-- The same for each outbox. An event's outcome follows from its type, its topic from its
 -- aggregate type.
 select
     event_id::text,

@@ -25,7 +25,7 @@ class Topics(NamedTuple):
 def topics_to_land(settings: Settings, parts: Sequence[Part]) -> Topics:
     """Return the input topic, the topics of the contract's events, and those of the extras."""
     events = [event.topic for event in EVENTS]
-    events += [names.DEAD_LETTER_TOPIC, names.AUDIT_TOPIC]
+    events += [names.DEAD_LETTER_TOPIC, *names.OTHER_OUTBOXES]
     other_inputs: list[str] = []
     for part in parts:
         events += part.event_topics

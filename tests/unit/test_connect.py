@@ -14,7 +14,10 @@ from connect.settings import Settings
 from connect.topics import add_topics, all_topics, published_topics, refuse_missing
 from contract.events import EVENTS
 from contract.extras import manifests
-from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC
+from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC, OTHER_OUTBOXES
+from migrations.server import MAY_ENTER
+from migrations.settings import Settings as Migrations
+from spark.settings import Settings as Spark
 
 ROOT = CONNECT.parent
 CONNECTORS = connector_files()
@@ -69,7 +72,9 @@ def test_every_aggregate_type_of_an_outbox_has_its_topic() -> None:
         for given in re.findall(r'create_outbox\(\s*"([^"]+)"', file.read_text()):
             types |= set(re.findall(r"'([\w-]+)'", given))
     assert len(types) > 3
-    refuse_missing(all_topics(), [f"{kind}.events" for kind in types])
+    topics = {f"{kind}.events" for kind in types}
+    refuse_missing(all_topics(), topics)
+    assert topics - set(published_topics()) == set(), "not in contract/: nobody would land them"
 
 
 def test_the_input_topic_has_the_name_of_its_setting() -> None:
@@ -98,7 +103,7 @@ def test_a_connector_reads_what_the_migrations_make(file: Path) -> None:
     """Its database, slot and publication are the migrations', and its heartbeat has a topic."""
     config = read_json(file)
     database = config["database.dbname"]
-    assert database in {DATABASE, AUDIT_DATABASE}
+    assert database in Settings().databases(), "connect/settings.py does not say where that is"
     assert config["slot.name"] == f"{database}_outbox"
     made = (ROOT / "migrations" / "outbox.py").read_text()
     assert f"create publication {config['publication.name']} for table" in made
@@ -110,7 +115,27 @@ def test_no_two_connectors_share_a_slot_or_a_prefix() -> None:
     """Two connectors on one slot would each miss what the other has read."""
     for key in ("slot.name", "topic.prefix", "database.dbname"):
         values = [read_json(file)[key] for file in CONNECTORS]
-        assert len(set(values)) == len(values) == 2
+        assert len(set(values)) == len(values) > 1
+
+
+def databases_of_the_parts() -> dict[str, set[str]]:
+    """Return the databases with an outbox that each part knows, by the file that says so."""
+    of_connectors = [read_json(file)["database.dbname"] for file in CONNECTORS]
+    return {
+        "migrations/settings.py": {*Migrations().databases()},
+        "migrations/server.py": {*MAY_ENTER},
+        "connect/settings.py": {*Settings().databases()},
+        "connect/*-outbox.json": {*of_connectors},
+        "spark/settings.py": {*Spark().databases()},
+    }
+
+
+def test_every_part_knows_every_outbox() -> None:
+    """A part that one outbox was forgotten in is named, with the database."""
+    named = {DATABASE, *OTHER_OUTBOXES.values()}
+    parts = databases_of_the_parts().items()
+    differ = {file: databases ^ named for file, databases in parts if databases != named}
+    assert differ == {}, "these files and contract/names.py name different databases"
 
 
 def write_connector(folder: Path, **changed: str) -> Path:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from connect.settings import Settings as Setup
+from migrations import server
 from migrations.settings import Settings as Migrations
 from ops.extra import extra_processes
-from ops.settings import ROOT, Settings
+from ops.settings import OUTBOXES, ROOT, Settings
 from ops.stack import broker, database, files
 from ops.stack.part import Part, parts
 from service.audit.settings import Settings as Audit
@@ -326,8 +327,17 @@ def test_a_setting_changed_in_the_embedded_stack_is_noticed(
     assert [sentence for sentence in found if named not in sentence] == []
 
 
+def test_both_stacks_know_every_outbox(tmp_path: Path) -> None:
+    """Each database that the migrations build has an address that every part learns."""
+    assert OUTBOXES.keys() == Migrations().databases().keys(), "ops/settings.py: OUTBOXES"
+    addresses = embedded(tmp_path).environment()
+    assert {addresses[url].rpartition("/")[2] for url in OUTBOXES.values()} == OUTBOXES.keys()
+
+
 def test_every_role_has_its_secret() -> None:
-    """The one-shot makes a password for each role for which the embedded stack makes one."""
+    """Each role that logs in has a password: the one-shot makes it, and the embedded stack."""
+    of_migrations = {role for role, how in server.ROLES.items() if how != "nologin"}
+    assert of_migrations | {"postgres"} == set(files.ROLES), "migrations/server.py, ops/stack/files"
     script = SERVICES["secrets"]["command"][2]
     groups = dict(re.findall(r"^make (\w+) (\d+)$", script, re.MULTILINE))
     assert tuple(groups) == files.ROLES
