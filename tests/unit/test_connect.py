@@ -121,9 +121,11 @@ def test_no_two_connectors_share_a_slot_or_a_prefix() -> None:
 def databases_of_the_parts() -> dict[str, set[str]]:
     """Return the databases with an outbox that each part knows, by the file that says so."""
     of_connectors = [read_json(file)["database.dbname"] for file in CONNECTORS]
+    of_revisions = [file.parent.name for file in (ROOT / "migrations").glob("*/0001_*.py")]
     return {
         "migrations/settings.py": {*Migrations().databases()},
         "migrations/server.py": {*MAY_ENTER},
+        "migrations/*/0001_*.py": {*of_revisions},
         "connect/settings.py": {*Settings().databases()},
         "connect/*-outbox.json": {*of_connectors},
         "spark/settings.py": {*Spark().databases()},

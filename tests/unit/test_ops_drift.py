@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from connect.settings import Settings as Setup
+from contract.names import DATABASE, OTHER_OUTBOXES
 from migrations import server
 from migrations.settings import Settings as Migrations
 from ops.extra import extra_processes
@@ -328,8 +329,9 @@ def test_a_setting_changed_in_the_embedded_stack_is_noticed(
 
 
 def test_both_stacks_know_every_outbox(tmp_path: Path) -> None:
-    """Each database that the migrations build has an address that every part learns."""
-    assert OUTBOXES.keys() == Migrations().databases().keys(), "ops/settings.py: OUTBOXES"
+    """Each database of the contract has an address that every part learns."""
+    named = {DATABASE, *OTHER_OUTBOXES.values()}
+    assert OUTBOXES.keys() == named, "OUTBOXES in ops/settings.py, and contract/names.py"
     addresses = embedded(tmp_path).environment()
     assert {addresses[url].rpartition("/")[2] for url in OUTBOXES.values()} == OUTBOXES.keys()
 
@@ -337,7 +339,9 @@ def test_both_stacks_know_every_outbox(tmp_path: Path) -> None:
 def test_every_role_has_its_secret() -> None:
     """Each role that logs in has a password: the one-shot makes it, and the embedded stack."""
     of_migrations = {role for role, how in server.ROLES.items() if how != "nologin"}
-    assert of_migrations | {"postgres"} == set(files.ROLES), "migrations/server.py, ops/stack/files"
+    assert of_migrations | {"postgres"} == set(files.ROLES), (
+        "ops/stack/files.py, migrations/server.py"
+    )
     script = SERVICES["secrets"]["command"][2]
     groups = dict(re.findall(r"^make (\w+) (\d+)$", script, re.MULTILINE))
     assert tuple(groups) == files.ROLES
