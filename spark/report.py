@@ -13,6 +13,7 @@ from spark.standstill import Behind
 
 COUNTS = ("in", "out", "duplicates_removed", "rejected", "dead_letters", *DEFECTS, "late")
 GOOD = "nothing lost, nothing doubled"
+NAME_WIDTH = 39  # with it the counts of some ten thousand records fit 120 columns
 
 Row = dict[str, Any]
 
@@ -69,9 +70,14 @@ def render_text(result: Row) -> str:
     return "\n".join(lines)
 
 
+def shorten(name: str) -> str:
+    """Return the name of a hop as the table has room for it."""
+    return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 1]}…"
+
+
 def table_lines(hops: Sequence[Row]) -> list[str]:
     """Return the counts as a table; two lines of headings let it fit 120 columns."""
-    names = [hop["hop"] for hop in hops]
+    names = [shorten(hop["hop"]) for hop in hops]
     cells = ["", "", *names]
     width = longest(cells)
     lines = [cell.ljust(width) for cell in cells]

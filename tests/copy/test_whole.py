@@ -28,6 +28,6 @@ def test_the_whole_tests_of_a_copy_with_a_contract_of_its_own_pass(
 
 def pass_whole(copy: Copy) -> None:
     """Assert that every test of a copy passes, and that its demo has a good verdict."""
-    whole = copy.make("test", "demo", timeout=HOURS * 3600, **STACK)
+    whole = copy.make("test", "demo", timeout=HOURS * 3600, **STACK, PROVE="")
     assert whole.code == 0, whole.output
     assert "nothing lost, nothing doubled" in whole.output

@@ -27,6 +27,10 @@ from tests.load import orders
 from tests.reconciliation import Reconcile
 
 TOPIC = "fulfillment.events"
+EVENT_IDS = """
+    select event_id::text from outbox
+    where aggregate_type = 'fulfillment' and payload->>'message_id' = any(%s)
+"""
 OLD_EVENT = b"""
     insert into outbox
         (event_id, aggregate_type, aggregate_id, event_type, traceparent, payload, occurred_at)
@@ -75,11 +79,8 @@ def rows(wanted: set[str]) -> list[Any]:
 
 
 def event_ids(message_ids: Sequence[str]) -> set[str]:
-    """Return the ids of the events that the outbox has of these messages."""
-    found = query(
-        "select event_id::text from outbox where payload->>'message_id' = any(%s)",
-        list(message_ids),
-    )
+    """Return the ids of the events that the outbox has of these messages for this topic."""
+    found = query(EVENT_IDS, list(message_ids))
     return {event_id for (event_id,) in found}
 
 

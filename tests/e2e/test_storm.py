@@ -15,7 +15,7 @@ from tests.load import load
 from tests.own_service import OwnService, make_topic, own_service
 
 # Each of these is a minute; how often they hit a rebalance is luck, so they belong to `make prove`.
-pytestmark = pytest.mark.skipif("PROVE" not in os.environ, reason="make prove")
+pytestmark = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
 MEMBERS = 3
 SECONDS = 60
 STOP_SECONDS = 10

@@ -119,6 +119,7 @@ def test_the_table_fits_120_columns() -> None:
     """The table of a run with tens of thousands of records is not wrapped by a terminal."""
     numbers = {"in": 31_110, "out": 30_510, "duplicates_removed": 600, "dead_letters": 360}
     hops = [counts_of(hop.name, **numbers) for hop in make_hops(INPUT_TOPIC)]
+    hops.append(counts_of("a hop whose names are longer than those of the template", **numbers))
     table = render_text(result_of(*hops)).splitlines()[: len(hops) + 2]
     assert max(map(len, table)) <= 120
     assert all(defect in table[1] for defect in DEFECTS)
