@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,6 +41,7 @@ SLOT = "fulfillment_outbox"
 TOPIC = "fulfillment.events"
 FIRST_PORT = PORTS + 200
 STANDBY_PORT = FIRST_PORT + 40
+SECOND_WORKER_PORT = FIRST_PORT + 84
 
 
 @pytest.fixture(scope="module")
@@ -149,10 +151,10 @@ def published(message_ids: list[str]) -> set[str]:
     return {message_of[event.headers["id"].decode()] for event in on_topic}
 
 
-def all_published(message_ids: list[str]) -> None:
+def all_published(message_ids: list[str], seconds: float = MINUTE) -> None:
     """Wait until the event of each of these messages is on the topic."""
     wanted = set(message_ids)
-    until(lambda: wanted - published(message_ids), lambda left: not left, MINUTE, "not published")
+    until(lambda: wanted - published(message_ids), lambda left: not left, seconds, "not published")
 
 
 def test_a_slot_that_was_made_again_is_noticed(own: Stack, reconcile: Reconcile) -> None:
@@ -356,6 +358,71 @@ def test_a_standby_goes_on_where_the_primary_was(own: Stack, reconcile: Reconcil
     administer("select pg_promote()")
     until_handled()
     all_published(sent)
+    until_well()
+    all_matched(reconcile())
+
+
+@contextmanager
+def second_worker(stack: Stack) -> Iterator[str]:
+    """Have one more worker in the group; yield its address."""
+    first = (stack.run_dir / "worker.properties").read_text()
+    file = stack.run_dir / "worker-2.properties"
+    file.write_text(first.replace(f":{stack.settings.connect_port}", f":{SECOND_WORKER_PORT}"))
+    main = "org.apache.kafka.connect.cli.ConnectDistributed"
+    options = stack.settings.connect_java_options
+    command = broker.java(stack.settings, options, main, str(file))
+    stack.supervisor.spawn("connect-2", command, stack.env())
+    try:
+        yield f"{HOST}:{SECOND_WORKER_PORT}"
+    finally:
+        stack.supervisor.stop("connect-2", signal.SIGTERM, 20)
+
+
+def workers_of_tasks(address: str) -> dict[str, str]:
+    """Return which worker has the running task of each connector, as this worker knows it."""
+    found = {}
+    try:
+        answer = requests.get(f"http://{address}/connectors?expand=status", timeout=5).json()
+    except requests.RequestException:
+        return {}
+    for name, about in answer.items():
+        for task in about["status"]["tasks"]:
+            if task["state"] == "RUNNING":
+                found[name] = task["worker_id"]
+    return found
+
+
+def until_shared(ask: str, workers: set[str]) -> dict[str, str]:
+    """Wait until each of two workers has a connector; return whose each is."""
+    both = {CONNECTOR, "audit-outbox"}
+    return until(
+        lambda: workers_of_tasks(ask),
+        lambda found: set(found) == both and set(found.values()) == workers,
+        2 * MINUTE,
+        "the two workers do not share the connectors",
+    )
+
+
+@only_in_prove
+def test_a_worker_that_hangs_and_comes_back_loses_nothing(own: Stack, reconcile: Reconcile) -> None:
+    """A frozen worker loses its connectors to another, and fights for nothing when it wakes up.
+
+    While it hangs it keeps the slot, until the server misses it: `wal_sender_timeout`, a minute.
+    """
+    first = f"{HOST}:{own.settings.connect_port}"
+    with second_worker(own) as second:
+        workers = {first, second}
+        owner = until_shared(second, workers)[CONNECTOR]
+        hanging = "connect" if owner == first else "connect-2"
+        all_published(handled(5))  # it has the slot
+        own.kill(hanging, signal.SIGSTOP)
+        waiting = handled(20)
+        # The first worker is the one that is asked: if it hangs, nobody answers.
+        until_found("cannot-look" if owner == first else "connector-late")
+        all_published(waiting, 3 * MINUTE)
+        own.kill(hanging, signal.SIGCONT)
+        until_shared(second, workers)
+        all_published(handled(20))
     until_well()
     all_matched(reconcile())
 
