@@ -128,10 +128,19 @@ def produce(
 @app.command()
 def land(
     once: Annotated[bool, typer.Option(help="End when what is there now has landed.")] = True,
+    accept_loss: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TOPIC/PARTITION:FROM-TO",
+            help="Go on without these records, which Kafka deleted before they landed.",
+        ),
+    ] = None,
 ) -> None:
     """Land every topic in its Delta table."""
     stack = make_checked_stack()
     options = ["--once"] if once else []
+    for loss in accept_loss or []:
+        options += ["--accept-loss", loss]
     code = run_job(stack, "spark.land", options)
     raise typer.Exit(code)
 

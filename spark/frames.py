@@ -1,13 +1,14 @@
 """The frames of the comparison: landed records, the ledger, what is late, and joins of these."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.events import ACCEPTED, DEAD_LETTER, REASONS
+from spark.losses import Loss
 from spark.parts import Part
 from spark.positions import Position
 from spark.statements import read_statements
@@ -24,7 +25,14 @@ LEDGER_SCHEMA = """
 RANGES_SCHEMA = "topic string, partition int, start bigint, stop bigint"
 STATEMENTS_FILE = Path(__file__).with_name("frames.sql")
 STATEMENTS = read_statements(STATEMENTS_FILE)
-DERIVED = ("acknowledged", "actual_outcome", "redelivery", "rejection")
+DERIVED = (
+    "acknowledged",
+    "actual_outcome",
+    "lost_acknowledged",
+    "lost_handled",
+    "redelivery",
+    "rejection",
+)
 
 Frames = dict[str, DataFrame]
 
@@ -81,6 +89,17 @@ def expected_offsets(spark: SparkSession, ranges: Mapping[Position, range]) -> D
         if offsets:
             row = (topic, partition, offsets.start, offsets.stop)
             rows.append(row)
+    return offsets_of(spark, rows)
+
+
+def lost_offsets(spark: SparkSession, losses: Iterable[Loss]) -> DataFrame:
+    """Return the position of every offset that will never land, which somebody has accepted."""
+    rows = [(loss.topic, loss.partition, loss.first, loss.last + 1) for loss in losses]
+    return offsets_of(spark, rows)
+
+
+def offsets_of(spark: SparkSession, rows: Sequence[tuple[str, int, int, int]]) -> DataFrame:
+    """Return the position of every offset in ranges, which are given as rows."""
     frames = {"ranges": spark.createDataFrame(rows, RANGES_SCHEMA)}
     return query(STATEMENTS["expected_offset"], frames)
 

@@ -67,6 +67,22 @@ from {ranges}
 lateral view explode(sequence(start, stop - 1, 10000)) as chunk
 lateral view explode(sequence(chunk, least(chunk + 10000, stop) - 1)) as offset
 
+-- name: lost_acknowledged
+-- What the producer saw acknowledged, and what Kafka deleted before it landed; somebody accepted it.
+select lost.*
+from {lost_offset} as lost
+left semi join {ledger} using (position)
+
+-- name: lost_handled
+-- What the service handled before Kafka deleted it. Of the others nobody knows what they were.
+select lost.*
+from {lost_offset} as lost
+left semi join (
+    select position from {tracking}
+    union all
+    select position from {dead_letter}
+) using (position)
+
 -- name: late
 -- Records at or above the committed offsets, messages that are known only from there, and entries
 -- that the audit receiver has not taken yet.

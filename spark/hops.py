@@ -99,6 +99,7 @@ def producer_hops(input_topic: str) -> list[Hop]:
             (
                 goes_in("ledger", id="position", fingerprint=VALUE),
                 comes_out("acknowledged", id="position", effect="'record'", fingerprint=VALUE),
+                comes_out("lost_acknowledged", id="position", effect="'loss'"),
             ),
         ),
         Hop(
@@ -113,6 +114,7 @@ def producer_hops(input_topic: str) -> list[Hop]:
             (
                 goes_in("expected_offset", id="position"),
                 comes_out("landed", id="position", effect="row"),
+                comes_out("lost_offset", id="position", effect="'loss'"),
             ),
         ),
     ]
@@ -132,6 +134,7 @@ def service_hops(input_topic: str) -> list[Hop]:
                     written_at="timestamp",
                     when="is_input",
                 ),
+                goes_in("lost_handled", id="position"),
                 is_redelivered("redelivery", id="position"),
                 comes_out(
                     "tracking",

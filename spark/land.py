@@ -3,20 +3,36 @@
 import argparse
 import signal
 import sys
+from collections.abc import Sequence
 
-from pyspark.errors import StreamingQueryException
+from confluent_kafka import KafkaException
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import SparkSession
 
-from spark.landing_query import exclusive_lock, start_landing
+from spark.landing_query import accept_losses, exclusive_lock, find_start, start_landing
+from spark.losses import FORM, parse_loss
 from spark.parts import load_parts
-from spark.session import exit_with_error, make_session
+from spark.session import describe, exit_with_error, make_session
 from spark.settings import Settings
 from spark.topics import topics_to_land
+
+# What Kafka, Spark, its JVM or a file may raise.
+FAILURES = (KafkaException, PySparkException, Py4JError, OSError)
 
 
 def main() -> None:
     """Land until stopped, or with --once until everything that is there now has landed."""
     parser = argparse.ArgumentParser(prog="python -m spark.land", description=main.__doc__)
     parser.add_argument("--once", action="store_true", help="land what is there now, then end")
+    parser.add_argument(
+        "--accept-loss",
+        action="append",
+        default=[],
+        type=parse_loss,
+        metavar=FORM,
+        help="go on without these records, which Kafka deleted before they landed",
+    )
     arguments = parser.parse_args()
     settings = Settings()
     topics = topics_to_land(settings, load_parts())
@@ -25,12 +41,23 @@ def main() -> None:
     try:
         with exclusive_lock(settings.delta_root):
             spark = make_session("land", settings.spark_jars_dir)
-            query = start_landing(spark, settings, topics.all(), once=arguments.once)
-            query.awaitTermination()
+            if arguments.accept_loss:
+                accept_losses(spark, settings, topics.all(), arguments.accept_loss)
+            land(spark, settings, topics.all(), once=arguments.once)
     except BlockingIOError:
         exit_with_error(f"another land is at work in {settings.delta_root}: stop it first")
-    except StreamingQueryException as error:
-        exit_with_error(f"landing has ended: {error}")
+    except FAILURES as error:
+        exit_with_error(f"landing has ended: {describe(error)}")
+
+
+def land(spark: SparkSession, settings: Settings, topics: Sequence[str], *, once: bool) -> None:
+    """Land until the query ends; if it fails, say so if records or files were lost meanwhile."""
+    query = start_landing(spark, settings, topics, once=once)
+    try:
+        query.awaitTermination()
+    except StreamingQueryException:
+        find_start(spark, settings, topics)
+        raise
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """The streaming query that lands every topic, and the lock that keeps a second one away."""
 
 import fcntl
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,26 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark.checkpoint import (
+    checkpoint_path,
+    checkpoint_topics,
+    committed_ends,
+    delete_checkpoint,
+    keep_checkpoint,
+    refuse_damaged_checkpoint,
+)
+from spark.delta_log import refuse_damaged_logs
 from spark.landed_tables import landed_positions, make_tables, read_landed, table_path
-from spark.positions import Position, partitions_of, starting_offsets
-from spark.session import locate, log_progress
+from spark.losses import (
+    Loss,
+    find_losses,
+    read_accepted,
+    record_accepted,
+    refuse_losses,
+    refuse_others,
+)
+from spark.positions import EARLIEST, Position, offsets_at, partitions_of, starting_offsets
+from spark.session import log_progress
 from spark.settings import Settings
 
 Append = Callable[[DataFrame, str, str, int], None]  # rows, table's path, query id, batch id
@@ -72,18 +88,14 @@ def start_landing(
     return query
 
 
-def checkpoint_path(delta_root: str) -> str:
-    """Return where the query notes how far it has come."""
-    return f"{delta_root}/checkpoint"
-
-
 def read_topics(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> DataFrame:
     """Return the stream of all records; it fails if some were deleted before they landed."""
+    start = find_start(spark, settings, topics)
     options: dict[str, Any] = {
         "kafka.bootstrap.servers": settings.kafka_bootstrap_servers,
         "kafka.isolation.level": "read_committed",
         "subscribe": ",".join(topics),
-        "startingOffsets": first_offsets(spark, settings, topics),  # used without a checkpoint only
+        "startingOffsets": starting_offsets(start),  # used without a checkpoint only
         "maxOffsetsPerTrigger": settings.land_max_offsets,
         "includeHeaders": True,
         "failOnDataLoss": True,
@@ -92,53 +104,68 @@ def read_topics(spark: SparkSession, settings: Settings, topics: Sequence[str]) 
     return reader.load()
 
 
-def first_offsets(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> str:
-    """Make the missing tables, and return where each partition begins if there is no checkpoint."""
+def find_start(
+    spark: SparkSession, settings: Settings, topics: Sequence[str]
+) -> dict[Position, int]:
+    """Make the missing tables, and return the offset at which each partition goes on.
+
+    End the job if Kafka has deleted what has not landed.
+    """
+    begins = first_held(settings, topics)
+    checkpoint = checkpoint_path(settings.delta_root)
+    refuse_damaged_checkpoint(spark, checkpoint)
+    refuse_damaged_logs(spark, settings.delta_root, checkpoint, topics)
+    make_tables(spark, settings.delta_root, topics)
+    if keep_checkpoint(spark, checkpoint, topics):
+        ends = committed_ends(spark, checkpoint)
+        reached = {position: ends.get(position, 0) for position in begins}
+        if not find_losses(reached, begins):
+            return reached
+    landed = landed_so_far(spark, settings.delta_root, topics)
+    losses = find_lost(spark, settings, landed, begins)
+    refuse_losses(losses)
+    delete_checkpoint(spark, checkpoint)  # it begins before a loss, or before rows that are gone
+    start = dict(begins)
+    for position in begins.keys() & landed.keys():
+        start[position] = landed[position].stop
+    return start
+
+
+def first_held(settings: Settings, topics: Sequence[str]) -> dict[Position, int]:
+    """Return the first offset that Kafka has of each partition."""
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     partitions = partitions_of(admin, topics)
-    make_tables(spark, settings.delta_root, topics)
-    checkpoint = checkpoint_path(settings.delta_root)
-    if keep_checkpoint(spark, checkpoint, topics):
-        return starting_offsets(partitions, landed={})
-    tables = read_landed(spark, settings.delta_root, topics)
-    landed = landed_positions(tables)
-    return starting_offsets(partitions, landed)
+    return offsets_at(admin, partitions, EARLIEST)
 
 
-def keep_checkpoint(spark: SparkSession, checkpoint: str, topics: Sequence[str]) -> bool:
-    """Return whether there is a checkpoint of these topics; delete one of other topics.
+def find_lost(
+    spark: SparkSession,
+    settings: Settings,
+    landed: Mapping[Position, range],
+    begins: Mapping[Position, int],
+) -> list[Loss]:
+    """Return what Kafka has deleted and what has not landed.
 
-    Spark would take the records of a topic that is not read any more for lost, and read a topic
-    that is new to the checkpoint from its beginning, although it may have landed before.
+    A lake that is new misses nothing; one that has begun has seen every partition from its start.
     """
-    known_topics = checkpoint_topics(spark, checkpoint)
-    if known_topics == set(topics):
-        return True
-    if known_topics:
-        log_progress("other topics than before: landing goes on after the tables' last rows")
-        files, path = locate(spark, checkpoint)
-        files.delete(path, True)
-    return False
+    checkpoint = checkpoint_path(settings.delta_root)
+    has_begun = bool(checkpoint_topics(spark, checkpoint))
+    reached = dict.fromkeys(begins, 0) if has_begun else {}
+    for position, offsets in landed.items():
+        reached[position] = offsets.stop
+    return find_losses(reached, begins)
 
 
-def checkpoint_topics(spark: SparkSession, checkpoint: str) -> set[str]:
-    """Return the topics that the newest batch of a checkpoint names."""
-    files, folder = locate(spark, f"{checkpoint}/offsets")
-    newest = newest_batch(files, folder)
-    if newest is None:
-        return set()
-    return set(read_ends(spark, files, newest))
-
-
-def read_ends(spark: SparkSession, files: Any, batch: Any) -> dict[str, dict[str, int]]:
-    """Return where a batch of a checkpoint ends, by topic and partition."""
-    jvm: Any = spark.sparkContext._jvm
-    io_utils = jvm.org.apache.commons.io.IOUtils
-    with closing(files.open(batch)) as stream:
-        text = io_utils.toString(stream, "UTF-8")
-    last_line = text.splitlines()[-1]
-    ends: dict[str, dict[str, int]] = json.loads(last_line)
-    return ends
+def accept_losses(
+    spark: SparkSession, settings: Settings, topics: Sequence[str], accepted: Sequence[Loss]
+) -> None:
+    """Remember that these losses are accepted, if they are exactly what is lost."""
+    begins = first_held(settings, topics)
+    make_tables(spark, settings.delta_root, topics)
+    landed = landed_so_far(spark, settings.delta_root, topics)
+    losses = find_lost(spark, settings, landed, begins)
+    refuse_others(accepted, losses)
+    record_accepted(spark, settings.delta_root, accepted)
 
 
 def landed_so_far(
@@ -146,38 +173,29 @@ def landed_so_far(
 ) -> dict[Position, range]:
     """Return the offsets of each partition that landing has come past.
 
-    Where the newest batch ends there may be markers of transactions, which have no row.
+    Some have no row: markers of transactions where a batch ends, and losses that were accepted.
     """
     tables = read_landed(spark, delta_root, topics)
     landed = landed_positions(tables)
     checkpoint = checkpoint_path(delta_root)
-    files, commits = locate(spark, f"{checkpoint}/commits")
-    newest = newest_batch(files, commits)
-    if newest is None:
-        return landed
-    _, offsets = locate(spark, f"{checkpoint}/offsets/{newest.getName()}")
-    for topic, ends in read_ends(spark, files, offsets).items():
-        for partition, end in ends.items():
-            position = (topic, int(partition))
-            rows = landed.get(position, range(end, end))
-            landed[position] = range(rows.start, max(end, rows.stop))
+    ends = [*committed_ends(spark, checkpoint).items()]
+    for accepted in read_accepted(spark, delta_root):
+        loss = accepted.loss
+        ends.append(((loss.topic, loss.partition), loss.last + 1))
+    for position, end in ends:
+        rows = landed.get(position, range(end, end))
+        landed[position] = range(rows.start, max(end, rows.stop))
     return landed
 
 
-def newest_batch(files: Any, folder: Any) -> Any | None:
-    """Return the path of the newest batch in this folder of a checkpoint; None if there is none."""
-    if not files.exists(folder):
-        return None
-    batches = {}
-    for status in files.listStatus(folder):
-        path = status.getPath()
-        name = path.getName()
-        if name.isdigit():
-            batches[int(name)] = path
-    if not batches:
-        return None
-    newest = max(batches)
-    return batches[newest]
+def local_folder(delta_root: str) -> Path | None:
+    """Return the folder of a lake, if it is one of this machine's."""
+    scheme, separator, place = delta_root.partition(":")
+    if scheme == "file" and separator:
+        path = place.removeprefix("//")
+        return Path(path)
+    is_elsewhere = "://" in delta_root
+    return None if is_elsewhere else Path(delta_root)
 
 
 @contextmanager
@@ -186,10 +204,10 @@ def exclusive_lock(delta_root: str) -> Iterator[None]:
 
     Two landings at once would write each record twice.
     """
-    if "://" in delta_root:  # buckets have no locks: what schedules the job must run it only once
+    folder = local_folder(delta_root)
+    if folder is None:  # buckets have no locks: what schedules the job must run it only once
         yield
         return
-    folder = Path(delta_root)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "land.lock"
     with file.open("w") as lock:

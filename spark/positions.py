@@ -22,7 +22,6 @@ from spark.session import exit_with_error
 
 EARLIEST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-BEGINNING = -2  # what Spark's startingOffsets call the beginning of a partition
 BROKER_TIMEOUT_SECONDS = 30  # a broker that has not answered by then is down
 READ_SECONDS = 10  # a record that has not come by then will not
 
@@ -98,14 +97,10 @@ def current_offsets(
     return offsets
 
 
-def starting_offsets(partitions: Iterable[Position], landed: Mapping[Position, range]) -> str:
-    """Return Spark's JSON for: begin after what has landed, or else at the beginning."""
+def starting_offsets(start: Mapping[Position, int]) -> str:
+    """Return Spark's JSON for the offset at which each partition begins."""
     offsets: dict[str, dict[int, int]] = defaultdict(dict)
-    for position in partitions:
-        first = BEGINNING
-        if position in landed:
-            first = landed[position].stop
-        topic, partition = position
+    for (topic, partition), first in start.items():
         offsets[topic][partition] = first
     return json.dumps(offsets)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import psycopg
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
-from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -24,6 +24,7 @@ from spark.frames import (
     end_offsets,
     identify_landed,
     late_sources,
+    lost_offsets,
     read_ledger,
 )
 from spark.hops import (
@@ -36,10 +37,18 @@ from spark.hops import (
 )
 from spark.landed_tables import is_landed, landed_positions, read_landed
 from spark.landing_query import exclusive_lock, landed_so_far, start_landing
+from spark.losses import Loss, read_accepted
 from spark.markers import expected_records
 from spark.parts import Part, load_parts
 from spark.positions import Position
-from spark.session import STARTED_AT, exit_with_error, locate, log_progress, make_session
+from spark.session import (
+    STARTED_AT,
+    describe,
+    exit_with_error,
+    locate,
+    log_progress,
+    make_session,
+)
 from spark.settings import Settings, refuse_dedup_store
 from spark.snapshot import open_snapshots, read_tables
 from spark.standstill import Behind, GroupLook, Patience, hops_behind, look_at_group
@@ -95,10 +104,12 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
         tables = read_landed(spark, settings.delta_root, retired)
         current |= landed_positions(tables)
 
+    accepted = read_accepted(spark, settings.delta_root)
+    losses = [one.loss for one in accepted]
     counts: list[Row] = []
     findings: list[Row] = []
     if not behind:
-        frames |= read_lake(spark, settings, topics, current)
+        frames |= read_lake(spark, settings, topics, current, losses)
         stuck_hops = hops_of_slots(databases.not_passed, topics)
         judged = judge(frames, parts, topics, group.committed, stuck_hops)
         counts = outcome.count_outcomes(judged)
@@ -112,6 +123,7 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
         "run_id": run_id,
         "hops": report.sort_by_path(counts, path),
         "findings": report.sort_by_path(findings, path),
+        "accepted_losses": [one.describe() for one in accepted],
         **report.verdict_of(counts, behind),
         "positions": {
             "committed": group.committed,
@@ -227,23 +239,31 @@ def wait_until_landed(
 
 
 def read_lake(
-    spark: SparkSession, settings: Settings, topics: Topics, current: Mapping[Position, range]
+    spark: SparkSession,
+    settings: Settings,
+    topics: Topics,
+    current: Mapping[Position, range],
+    losses: Sequence[Loss],
 ) -> Frames:
-    """Return what has landed, and every offset that must have."""
+    """Return what has landed, every offset that must have, and those of losses."""
     tables = read_landed(spark, settings.delta_root, topics.all())
     landed = identify_landed(tables, current, topics)
     landed.persist()
     found = landed_positions(landed)
     log_progress("everything has landed")
+    firsts = {position: offsets.start for position, offsets in found.items()}
+    for loss in losses:
+        position = (loss.topic, loss.partition)
+        firsts[position] = min(loss.first, firsts.get(position, loss.first))
     expected = {}
     for position, offsets in current.items():
         # Kafka may have deleted what landed long ago.
-        landed_offsets = found.get(position, offsets)
-        first = min(offsets.start, landed_offsets.start)
+        first = min(offsets.start, firsts.get(position, offsets.start))
         expected[position] = range(first, offsets.stop)
     return {
         "landed": landed,
         "expected_offset": expected_records(settings, landed, expected, current),
+        "lost_offset": lost_offsets(spark, losses),
     }
 
 
@@ -346,24 +366,6 @@ def check_dedup_store(settings: Settings) -> None:
     refusal = refuse_dedup_store(settings.dedup_store)
     if refusal:
         exit_with_error(refusal)
-
-
-def describe(error: Exception) -> str:
-    """Return an error as one sentence; errors of the JVM bring their whole stack."""
-    if isinstance(error, Py4JJavaError):
-        text = str(error.java_exception.toString())
-        return first_line(text)
-    text = str(error)
-    if isinstance(error, PySparkException):
-        return first_line(text.strip())
-    words = text.split()
-    return " ".join(words)
-
-
-def first_line(text: str) -> str:
-    """Return the text up to its first line break."""
-    line, _, _ = text.partition("\n")
-    return line
 
 
 def read_arguments(settings: Settings) -> argparse.Namespace:

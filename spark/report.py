@@ -62,6 +62,8 @@ def render_text(result: Row) -> str:
     for finding in result["findings"]:
         line = "{outcome}: {id} in {hop}: {detail}".format_map(finding)
         lines.append(line)
+    for loss in result["accepted_losses"]:
+        lines.append(f"accepted loss: {loss}")
     for stuck in result["behind"]:
         line = "behind: {hop}: {waiting:,} wait; {where}".format_map(stuck)
         lines.append(line)

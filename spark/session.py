@@ -3,9 +3,12 @@
 import os
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 DELTA = {
@@ -50,10 +53,37 @@ def locate(spark: SparkSession, address: str) -> tuple[Any, Any]:
     return files, path
 
 
+def read_lines(spark: SparkSession, files: Any, path: Any) -> list[str]:
+    """Return the lines of a text file."""
+    jvm: Any = spark.sparkContext._jvm
+    io_utils = jvm.org.apache.commons.io.IOUtils
+    with closing(files.open(path)) as stream:
+        text: str = io_utils.toString(stream, "UTF-8")
+    return text.splitlines()
+
+
 def log_progress(line: str) -> None:
     """Write to standard error how far the job has come; standard output is for its result."""
     elapsed = time.monotonic() - STARTED_AT
     print(f"{elapsed:6.1f} s  {line}", file=sys.stderr, flush=True)  # noqa: T201 - a person waits
+
+
+def describe(error: Exception) -> str:
+    """Return an error as one sentence; errors of the JVM bring their whole stack."""
+    if isinstance(error, Py4JJavaError):
+        text = str(error.java_exception.toString())
+        return first_line(text)
+    text = str(error)
+    if isinstance(error, PySparkException):
+        return first_line(text.strip())
+    words = text.split()
+    return " ".join(words)
+
+
+def first_line(text: str) -> str:
+    """Return the text up to its first line break."""
+    line, _, _ = text.partition("\n")
+    return line
 
 
 def exit_with_error(sentence: str) -> NoReturn:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from psycopg.conninfo import make_conninfo
 from pyspark.sql import SparkSession
@@ -25,7 +26,8 @@ from spark.hops import (
     TRACKING_TO_AUDIT_MARK,
     input_to_tracking,
 )
-from spark.landing_query import start_landing
+from spark.landing_query import accept_losses, start_landing
+from spark.losses import parse_loss
 from spark.parts import load_parts
 from spark.reconcile import Options, run
 from spark.settings import Settings as SparkSettings
@@ -37,6 +39,7 @@ from tests.client import (
     Sent,
     away,
     connect,
+    ends,
     exactly_one,
     fresh,
     query,
@@ -315,6 +318,37 @@ def test_a_landed_row_removed_or_doubled_is_found(
     [missing, doubled] = (f"order.events/{partition}/{offset}" for partition, offset in places[:2])
     assert ("missing", missing) in found
     assert ("duplicate", doubled) in found
+
+
+def test_an_accepted_loss_is_in_every_report(
+    spoiled: Stack, spark: SparkSession, reconcile: Reconcile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Orders that Kafka deleted before they landed stop the run, and are no defect once accepted.
+
+    Both runs after that show the loss, and their events and rows are judged as ever.
+    """
+    reconcile()
+    places = send([Sent(name, name, value(name)) for name in (fresh("lost") for _ in range(30))])
+    until_handled()
+    lost = {f"{INPUT_TOPIC}/{partition}/{offset}" for partition, offset in places}
+    below = [TopicPartition(INPUT_TOPIC, number, end) for number, end in ends().items()]
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    for deleted in admin.delete_records(below).values():
+        deleted.result()
+
+    with pytest.raises(SystemExit) as ended:
+        reconcile()
+    assert ended.value.code == 2
+    named = re.findall(r"--accept-loss (\S+)", capsys.readouterr().err)
+    settings = SparkSettings()
+    topics = topics_to_land(settings, load_parts()).all()
+    accept_losses(spark, settings, topics, [parse_loss(name) for name in named])
+
+    for _ in range(2):
+        result = reconcile()
+        shown = [line.partition(",")[0] for line in result["accepted_losses"]]
+        assert shown == sorted(named)
+        assert lost & {id_ for _hop, _outcome, id_ in defects(spoiled, result)} == set()
 
 
 def test_for_a_group_that_has_handled_nothing_everything_is_late(

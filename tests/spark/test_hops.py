@@ -20,9 +20,10 @@ from spark.hops import (
     input_to_tracking,
     ledger_to_input,
 )
+from spark.losses import Loss
 from spark.outcome import count_outcomes, first_findings, late_partitions
 from spark.report import COUNTS
-from tests.spark.world import DECIDING, FULFILLMENTS, LAGGING, REJECTIONS, World
+from tests.spark.world import DECIDING, FULFILLMENTS, LAGGING, REJECTIONS, SETTLED, World
 
 HANDLED = input_to_tracking(INPUT_TOPIC)
 LEDGER = ledger_to_input(INPUT_TOPIC)
@@ -505,6 +506,32 @@ def test_what_may_still_come_out_waits(spark: SparkSession) -> None:
     assert [(row["hop"], row["id"], row["outcome"]) for row in settled] == [
         (TO_FULFILLMENTS, "event-not published", "missing")
     ]
+
+
+def test_an_accepted_loss_is_no_finding(spark: SparkSession) -> None:
+    """What the service handled before Kafka deleted it, and what nobody knows, need not land.
+
+    Control: before the loss is accepted, it is missing in the lake and extra in the tables.
+    """
+    world = World()
+    world.fulfill("good")
+    world.fulfill("handled, then lost")
+    position = f"{INPUT_TOPIC}/{SETTLED}/1"
+    unknown = world.order("lost before it was known")
+    for offset in (1, 2):
+        world.remove("landed", topic=INPUT_TOPIC, offset=offset)
+
+    findings = {
+        (row["hop"], row["id"], row["outcome"]) for row in first_findings(world.judged(spark))
+    }
+    assert findings == {
+        (LEDGER, position, "missing"),
+        (TOPICS_TO_LANDED, position, "missing"),
+        (TOPICS_TO_LANDED, unknown, "missing"),
+        (HANDLED, position, "extra"),
+    }
+    world.losses = [Loss(INPUT_TOPIC, SETTLED, 1, 2)]
+    assert first_findings(world.judged(spark)) == []
 
 
 def test_each_accepted_message_has_exactly_one_further_event(spark: SparkSession) -> None:

@@ -1,9 +1,11 @@
 """The report: no hop is left out of the page, and the table fits a terminal."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from contract.names import DEAD_LETTER_TOPIC, INPUT_TOPIC
 from spark.hops import OUTBOX_TO, make_hops
+from spark.losses import Accepted, Loss
 from spark.outcome import DEFECTS
 from spark.picture import draw
 from spark.report import COUNTS, Row, render_page, render_text, verdict_of
@@ -31,6 +33,7 @@ def result_of(*hops: Row, behind: Sequence[Behind] = ()) -> Row:
         "positions": positions,
         "hops": list(hops),
         "findings": [finding],
+        "accepted_losses": [],
         "report": "delta/reconcile/report/20261122T100000.000000Z.html",
         **verdict_of(list(hops), behind),
     }
@@ -101,6 +104,18 @@ def test_the_page_of_a_run_that_compared_nothing() -> None:
     assert "Nothing was compared" in page
     assert "Each hop, id by id" not in page
     assert '<g class="line behind">' in page
+
+
+def test_accepted_losses_are_in_every_report() -> None:
+    """On the page and in the terminal, whatever the verdict is; without any, not a word."""
+    loss = Accepted(Loss("order.events", 0, 5, 1_204), datetime(2026, 11, 21, 10, tzinfo=UTC))
+    told = "order.events/0:5-1204, 1,200 offsets, accepted 2026-11-21 10:00:00 UTC"
+    result = result_of(counts_of("a hop", matched=1)) | {"accepted_losses": [loss.describe()]}
+    assert told in render_page(result, INPUT_TOPIC, OUTBOX_TOPICS)
+    assert f"accepted loss: {told}" in render_text(result).splitlines()
+    without = result | {"accepted_losses": []}
+    assert "accepted" not in render_page(without, INPUT_TOPIC, OUTBOX_TOPICS)
+    assert "accepted" not in render_text(without)
 
 
 def test_numbers_have_separators() -> None:

@@ -14,6 +14,7 @@ from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC
 from spark import frames, outcome
 from spark.hops import make_hops, union_hops
 from spark.landed_tables import SCHEMA
+from spark.losses import Loss
 from spark.parts import Part
 from spark.settings import Settings
 from spark.topics import topics_to_land
@@ -56,6 +57,7 @@ class World:
     part_schemas: Mapping[str, str] = field(default_factory=dict)
     tables: dict[str, list[Row]] = field(init=False)
     ends: dict[tuple[str, int], int] = field(default_factory=dict)
+    losses: list[Loss] = field(default_factory=list)  # that somebody has accepted
 
     def __post_init__(self) -> None:
         """Begin with empty tables."""
@@ -219,6 +221,7 @@ class World:
             "landed": frames.identify_landed(given["landed"], current, topics),
             "ledger": frames.query(frames.STATEMENTS["ledger"], ledger),
             "expected_offset": frames.expected_offsets(spark, current),
+            "lost_offset": frames.lost_offsets(spark, self.losses),
         }
         committed = {SETTLED: self.ends[self.input_topic, SETTLED]}
         late = frames.late_sources(held, self.input_topic, committed)
