@@ -47,7 +47,8 @@ def main() -> None:
     except BlockingIOError:
         exit_with_error(f"another land is at work in {settings.delta_root}: stop it first")
     except FAILURES as error:
-        exit_with_error(f"landing has ended: {describe(error)}")
+        sentence = explain(error, settings.delta_root)
+        exit_with_error(f"landing has ended: {sentence}")
 
 
 def land(spark: SparkSession, settings: Settings, topics: Sequence[str], *, once: bool) -> None:
@@ -58,6 +59,16 @@ def land(spark: SparkSession, settings: Settings, topics: Sequence[str], *, once
     except StreamingQueryException:
         find_start(spark, settings, topics)
         raise
+
+
+def explain(error: Exception, delta_root: str) -> str:
+    """Return what went wrong as one sentence."""
+    if "No space left on device" in str(error):
+        return (
+            f"no space is left for {delta_root} or for Spark's temporary files:"
+            " make room and land again; nothing is lost"
+        )
+    return describe(error)
 
 
 if __name__ == "__main__":
