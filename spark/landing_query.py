@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark.batch_size import offsets_in_a_batch
 from spark.checkpoint import (
     checkpoint_path,
     checkpoint_topics,
@@ -30,7 +31,7 @@ from spark.losses import (
     refuse_losses,
     refuse_others,
 )
-from spark.positions import EARLIEST, Position, offsets_at, partitions_of, starting_offsets
+from spark.positions import EARLIEST, LATEST, Position, offsets_at, partitions_of, starting_offsets
 from spark.session import log_progress
 from spark.settings import Settings
 
@@ -91,12 +92,13 @@ def start_landing(
 def read_topics(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> DataFrame:
     """Return the stream of all records; it fails if some were deleted before they landed."""
     start = find_start(spark, settings, topics)
+    waiting = waiting_from(settings, start)
     options: dict[str, Any] = {
         "kafka.bootstrap.servers": settings.kafka_bootstrap_servers,
         "kafka.isolation.level": "read_committed",
         "subscribe": ",".join(topics),
         "startingOffsets": starting_offsets(start),  # used without a checkpoint only
-        "maxOffsetsPerTrigger": settings.land_max_offsets,
+        "maxOffsetsPerTrigger": offsets_in_a_batch(settings, waiting),
         "includeHeaders": True,
         "failOnDataLoss": True,
     }
@@ -136,6 +138,13 @@ def first_held(settings: Settings, topics: Sequence[str]) -> dict[Position, int]
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     partitions = partitions_of(admin, topics)
     return offsets_at(admin, partitions, EARLIEST)
+
+
+def waiting_from(settings: Settings, start: Mapping[Position, int]) -> dict[Position, range]:
+    """Return the offsets of each partition that have not landed."""
+    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    ends = offsets_at(admin, start, LATEST)
+    return {position: range(first, ends[position]) for position, first in start.items()}
 
 
 def find_lost(

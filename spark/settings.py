@@ -16,6 +16,7 @@ class Settings(BaseSettings):
     spark_jars_dir: Path | None = None  # only for a session of one's own; spark-submit has --jars
 
     land_max_offsets: int = 200_000  # in one batch: bounds its memory, whatever the backlog
+    land_max_bytes: int = 256 * 1024 * 1024  # the same for large records: an eighth of the heap
     land_trigger_seconds: float = 2  # fewer, larger files than one batch after the other
 
     database_url: str = f"postgresql://app@127.0.0.1:5432/{names.DATABASE}"

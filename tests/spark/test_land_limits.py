@@ -1,4 +1,4 @@
-"""What landing does at its limits: a disk that is full."""
+"""What landing does at its limits: a disk that is full, records that are large."""
 
 import os
 import subprocess
@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from spark.batch_size import offsets_in_a_batch
 from spark.land import explain, land
 from tests.spark.topics import Topics, each_once
 
@@ -63,3 +65,43 @@ def test_landing_on_a_full_disk_goes_on_when_there_is_room(
     filler.unlink()
     land(spark, settings, topics.names, once=True)
     assert topics.landed(small_disk) == {first: each_once(20), second: []}
+
+
+def rows_of_batches(delta_root: Path, topic: str) -> list[int]:
+    """Return how many rows each batch has added to a table."""
+    table = DeltaTable(delta_root / "landed" / topic)
+    added = [commit["operationMetrics"]["numOutputRows"] for commit in table.history()]
+    return [int(rows) for rows in added if int(rows)]
+
+
+def test_a_batch_of_large_records_is_bounded_by_bytes(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    """A batch has no more offsets than LAND_MAX_BYTES has room for, at the average of what waits.
+
+    Control: with the default, all of them are one batch.
+    """
+    first, second = topics.names
+    for name, bound in ((first, 100_000), (second, 268_435_456)):
+        send(topics, name, 200, size=2_000)
+        settings = topics.settings(tmp_path).model_copy(update={"land_max_bytes": bound})
+        land(spark, settings, topics.names, once=True)
+    assert max(rows_of_batches(tmp_path, first)) <= 50
+    assert sum(rows_of_batches(tmp_path, first)) == 200
+    assert rows_of_batches(tmp_path, second) == [200]
+
+
+def test_the_largest_records_decide_for_all_partitions(topics: Topics) -> None:
+    """Small records in one partition and large ones in the other: the large ones are counted."""
+    first, _ = topics.names
+    settings = topics.settings(Path()).model_copy(update={"land_max_bytes": 100_000})
+    producer = Producer({"bootstrap.servers": topics.bootstrap_servers})
+    for _ in range(100):
+        producer.produce(first, bytes(10), partition=0)
+        headers: dict[str, str | bytes | None] = {"x": bytes(499)}
+        producer.produce(first, bytes(4_000), key=bytes(500), headers=headers, partition=1)
+    assert producer.flush(30) == 0
+    waiting = {(first, 0): range(100), (first, 1): range(100)}
+    assert offsets_in_a_batch(settings, waiting) == 20
+    assert offsets_in_a_batch(settings, {(first, 0): range(100)}) == 10_000
+    assert offsets_in_a_batch(settings, {(first, 1): range(0)}) == settings.land_max_offsets
