@@ -34,5 +34,5 @@ prove-kafka: venv ## every dangerous moment of Kafka, and storms of rebalances
 prove-debezium: venv ## every dangerous moment of Debezium, each with its way back
 	@$(PROVE) tools/lab/tests/e2e/test_moments.py
 
-prove-faults: venv ## a longer slice of the matrix of faults
-	@$(PROVE) tools/lab/tests/e2e/test_faults.py
+prove-faults: venv ## a slice of the matrix, and ten published defects, built in again one at a time
+	@$(PROVE) tools/lab/tests/e2e/test_faults.py tools/lab/tests/e2e/test_faults_defects.py

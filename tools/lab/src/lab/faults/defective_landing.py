@@ -1,0 +1,21 @@
+"""python -m lab.faults.defective_landing --once: the landing under one fixed transaction id.
+
+Delta then takes what comes after a lost checkpoint for what it has already.
+"""
+
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from spark import land
+from spark.landing_query import append_once, start_landing
+
+
+def append_under_one_id(rows: DataFrame, path: str, _query_id: str, batch_id: int) -> None:
+    """Append a batch whose number begins at 0 with each new checkpoint."""
+    append_once(rows, path, "landing", batch_id)
+
+
+if __name__ == "__main__":
+    vars(land)["start_landing"] = partial(start_landing, append=append_under_one_id)
+    land.main()
