@@ -113,6 +113,12 @@ def waiting(result: dict[str, Any]) -> dict[str, int]:
     return {one["hop"]: one["waiting"] for one in result["behind"]}
 
 
+def count_tracked(ids: list[str]) -> int:
+    """Return how many of these messages the service has written."""
+    [(count,)] = query("select count(*) from tracking where message_id = any(%s)", ids)
+    return int(count)
+
+
 def test_a_dead_audit_receiver_is_behind(
     stack: Stack, impatient: None, reconcile: Reconcile
 ) -> None:
@@ -120,10 +126,14 @@ def test_a_dead_audit_receiver_is_behind(
     until_handled()
     with away(stack, "audit"):
         ids = orders(30)
-        written = "select count(*) from tracking where message_id = any(%s)"
-        until(lambda: query(written, ids), lambda found: found == [(30,)], 30, "not all is written")
+        until(lambda: count_tracked(ids), bool, 30, "nothing is written")
         found = waiting(reconcile())
-    assert found == {TRACKING_TO_AUDIT_ENTRY: 30, TRACKING_TO_AUDIT_MARK: 30}
+        written = count_tracked(ids)
+    # The service waits with its first batch, and on a busy machine that need not be all of them.
+    expected = {TRACKING_TO_AUDIT_ENTRY: written, TRACKING_TO_AUDIT_MARK: written}
+    if written < len(ids):
+        expected[input_to_tracking(INPUT_TOPIC)] = len(ids) - written
+    assert found == expected
     until_handled()
     exactly_one(ids)
 
