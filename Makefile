@@ -29,6 +29,7 @@ NOT_TOGETHER := tests/compose
 # What makes copies has stacks of its own and keeps a core busy, while the others mostly wait.
 APART := tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
 APART_LOG := .run/test-apart.log
+APART_PORTS = $$(($${TEST_PORTS:-15500} + 300))
 LANES += test-apart
 NOT_TOGETHER += $(APART)
 # copy: }
@@ -79,7 +80,7 @@ test-together: venv
 test-apart: venv
 	@mkdir -p $(dir $(APART_LOG))
 	@echo "beside the others, and below them in priority: $(APART); see $(APART_LOG)"
-	@nice $(BIN)/pytest $(APART) >$(APART_LOG) 2>&1; code=$$?; cat $(APART_LOG); exit $$code
+	@TEST_PORTS=$(APART_PORTS) nice $(BIN)/pytest $(APART) >$(APART_LOG) 2>&1; code=$$?; cat $(APART_LOG); exit $$code
 
 # copy: }
 # copy: with ops {
