@@ -330,6 +330,7 @@ def test_a_landed_row_removed_or_doubled_is_found(
     assert ("duplicate", doubled) in found
 
 
+@pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
 def test_an_accepted_loss_is_in_every_report(
     spoiled: Stack, spark: SparkSession, reconcile: Reconcile, capsys: pytest.CaptureFixture[str]
 ) -> None:

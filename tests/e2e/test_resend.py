@@ -1,6 +1,7 @@
 """`pipeline outbox resend` through the real Debezium: skipped events come out, as they are."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -105,6 +106,7 @@ def outcomes(stack: Stack, result: dict[str, Any], wanted: set[str]) -> dict[str
     return {event_id: outcome for event_id, outcome in found if event_id in wanted}
 
 
+@pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
 def test_events_that_were_skipped_are_sent_again(spoiled: Stack, reconcile: Reconcile) -> None:
     """What was written while the outbox was not published goes out, once, and reconciles.
 

@@ -1,6 +1,7 @@
-"""A slice of the matrix that touches every part, and mutants that both judges must find.
+"""A slice of the matrix that touches every part.
 
-With PROVE=1 the slice is longer, and the reconciliation looks also before anything is planted.
+With PROVE=1 the slice is longer, the reconciliation looks at all that it has left, and mutants are
+planted that both judges must find.
 """
 
 import os
@@ -73,6 +74,7 @@ def test_reconciliation_and_the_checker_find_nothing_after_all_that(
     assert "nothing lost, nothing doubled" in verdict
 
 
+@only_in_prove
 def test_every_mutant_is_found_by_the_checker_and_by_reconciliation(
     site: Site, sent: list[Sent]
 ) -> None:
