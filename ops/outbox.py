@@ -149,9 +149,14 @@ def send(env: Env, plan: Plan, batch: int, note: Callable[[str], object]) -> int
 
 def summarize(plan: Plan) -> str:
     """Return what a plan is about, as a line for people."""
+    count = len(plan.events)
+    line = f"{plan.outbox}: {count:,} of {plan.found:,} events to send again"
+    if not plan.events:
+        return line
     about = plan.describe()
-    line = f"{plan.outbox}: {len(plan.events):,} of {plan.found:,} events to send again"
-    return f"{line}, of {about['first']} to {about['last']}" if plan.events else line
+    first = about["first"]
+    last = about["last"]
+    return f"{line}, of {first} to {last}"
 
 
 @contextmanager

@@ -187,7 +187,7 @@ def landed_so_far(
     tables = read_landed(spark, delta_root, topics)
     landed = landed_positions(tables)
     checkpoint = checkpoint_path(delta_root)
-    ends = [*committed_ends(spark, checkpoint).items()]
+    ends = list(committed_ends(spark, checkpoint).items())
     for accepted in read_accepted(spark, delta_root):
         loss = accepted.loss
         ends.append(((loss.topic, loss.partition), loss.last + 1))

@@ -40,8 +40,9 @@ def passed(frame: DataFrame) -> list[bool | None]:
 @pytest.mark.parametrize("number", range(1, 8))
 def test_only_a_greater_number_passes(spark: SparkSession, number: int) -> None:
     """What is not above the mark is dropped, what is above it passes: 1 to 7 over 1, and at 7."""
-    over_one = landed(spark, (0, numbered(1)), (0, numbered(number)))
-    at_seven = landed(spark, (0, numbered(7)), (0, numbered(number)))
+    record = (0, numbered(number))
+    over_one = landed(spark, (0, numbered(1)), record)
+    at_seven = landed(spark, (0, numbered(7)), record)
     assert passed(over_one) == [True, number > 1]
     assert passed(at_seven) == [True, False]
 

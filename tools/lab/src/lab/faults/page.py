@@ -52,10 +52,13 @@ def render(template: str, document: Row, **more: str) -> str:
 def of_part(cells: Sequence[Row], part: str) -> Row:
     """Return the sums of one part, or of one of its points if that is named, too."""
     name, _, point = part.partition(".")
-    own = [row for row in cells if row["part"] == name and (not point or row["point"] == point)]
+    own = [row for row in cells if row["part"] == name]
+    if point:
+        own = [row for row in own if row["point"] == point]
     states = {state(row) for row in own}
-    worst = [found for found in (BAD, UNSTRUCK, GOOD, NOT_RUN) if found in states]
-    return {**totals(own), "state": worst[0] if worst else NOT_RUN}
+    worst_first = (BAD, UNSTRUCK, GOOD)
+    worst = next((found for found in worst_first if found in states), NOT_RUN)
+    return {**totals(own), "state": worst}
 
 
 def charts(soaked: Row | None) -> list[Row]:
@@ -134,7 +137,8 @@ def lines(document: Row) -> Iterator[str]:
 
 def line(row: Row) -> str:
     """Return one cell as a line."""
-    columns = [f"{row['runs']:>6}", f"{row['violations']:>12}", f"{row['hits']:>8,}"]
-    columns += [f"{row[name]:>8.1f}" for name in ("p50", "p99")]
-    mark = "" if is_good(row) else f"  {state(row)}"
-    return f"{row['cell']:<42}" + "".join(columns) + mark
+    columns = "{cell:<42}{runs:>6}{violations:>12}{hits:>8,}{p50:>8.1f}{p99:>8.1f}"
+    text = columns.format_map(row)
+    if is_good(row):
+        return text
+    return f"{text}  {state(row)}"
