@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 import psycopg
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 from deltalake import DeltaTable, QueryBuilder
 
 from contract.events import EVENTS
@@ -32,6 +33,8 @@ from lab.faults.facts import (
 Env = Mapping[str, str]
 Row = tuple[Any, ...]
 TOPICS = [INPUT_TOPIC, *(event.topic for event in EVENTS), DEAD_LETTER_TOPIC, AUDIT_TOPIC]
+EARLIEST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 ANSWER_SECONDS = 10.0
 FAILURES = (psycopg.Error, KafkaException, OSError, TimeoutError)  # something was not there to ask
 
@@ -127,6 +130,14 @@ class Observer:
                 "log_level": 0,
             }
         )
+        # A client of its own: behind a consumer's fetch each question waits for half a second.
+        self.admin = AdminClient(
+            {
+                "bootstrap.servers": env["KAFKA_BOOTSTRAP_SERVERS"],
+                "reconnect.backoff.max.ms": 500,
+                "log_level": 0,
+            }
+        )
         self.databases = Databases(self.env)
         self.scope = EVERYTHING
         self.records: list[Record] = []
@@ -156,16 +167,21 @@ class Observer:
         self.databases.close()
         self.consumer.close()
 
-    def ends(self, topics: Iterable[str]) -> dict[tuple[str, int], tuple[int, int]]:
+    def ends(self, topics: Sequence[str]) -> dict[tuple[str, int], tuple[int, int]]:
         """Return the first offset of each partition, and the one after the last."""
-        found = {}
-        for topic in topics:
-            metadata = self.consumer.list_topics(topic, ANSWER_SECONDS).topics[topic]
-            for number in metadata.partitions:
-                partition = TopicPartition(topic, number)
-                watermarks = self.consumer.get_watermark_offsets(partition, ANSWER_SECONDS)
-                found[topic, number] = watermarks or (0, 0)
-        return found
+        known = self.admin.list_topics(timeout=ANSWER_SECONDS).topics
+        places = [(topic, number) for topic in topics for number in known[topic].partitions]
+        firsts = self.offsets(places, EARLIEST)
+        ends = self.offsets(places, LATEST)
+        return {place: (firsts[place], ends[place]) for place in places}
+
+    def offsets(
+        self, places: Iterable[tuple[str, int]], at: OffsetSpec
+    ) -> dict[tuple[str, int], int]:
+        """Return the first or the end offset of each partition."""
+        asked = {TopicPartition(*place): at for place in places}
+        answers = self.admin.list_offsets(asked, request_timeout=ANSWER_SECONDS)
+        return {(of.topic, of.partition): answer.result().offset for of, answer in answers.items()}
 
     def read(self, sent: Sequence[Sent], *, landed: bool) -> Facts:
         """Return what is there now; raise one of FAILURES if something cannot be asked."""
