@@ -26,8 +26,9 @@ UNIT_TESTS += $(wildcard tools/lab/tests/unit) # copy: never
 LANES := test-together
 NOT_TOGETHER := tests/compose
 # copy: never {
-# What makes copies has stacks of its own and keeps a core busy, while the others mostly wait.
-APART := tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
+# What needs neither of them runs beside them: the others mostly wait.
+APART := $(UNIT_TESTS) tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
+APART += $(addprefix tools/lab/tests/e2e/test_,faults.py ladder.py moments.py)
 APART_LOG := .run/test-apart.log
 APART_PORTS = $$(($${TEST_PORTS:-15500} + 300))
 LANES += test-apart
