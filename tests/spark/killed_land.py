@@ -1,26 +1,85 @@
-"""A landing that is killed between its first and its second table, as power would end it."""
+"""A landing that is killed at a named point of its first batch, as power would end it.
+
+DP1 before the rows are written, DP2 once they are and before Delta's log says so, DP3 after the
+last log and before the checkpoint, DP4 between two tables, DP5 while Delta writes a checkpoint of
+its log.
+"""
 
 import os
 import signal
 import sys
+import time
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from threading import Thread
 
 from pyspark.sql import DataFrame
 
-from spark.landing_query import append_once, start_landing
+from spark.landing_query import Append, append_once, start_landing
 from spark.session import make_session
 from spark.settings import Settings
 
 
-def append_and_die(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
-    """Land one table, then kill Spark and this process at once."""
-    append_once(rows, path, query_id, batch_id)
+def die() -> None:
+    """Kill Spark and this process at once."""
     os.killpg(0, signal.SIGKILL)
 
 
+def before_append() -> Append:
+    """Die before the first append."""
+    return lambda *_: die()
+
+
+def after_append(number: int) -> Append:
+    """Append as always, and die after the append with this number."""
+    begun = count(1)
+
+    def append(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
+        append_once(rows, path, query_id, batch_id)
+        if next(begun) == number:
+            die()
+
+    return append
+
+
+def once_there_is(pattern: str) -> Append:
+    """Append as always, and die as soon as a table has one more such file."""
+
+    def append(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
+        before = set(Path(path).glob(pattern))
+        watcher = Thread(target=die_when_there_is, args=[path, pattern, before], daemon=True)
+        watcher.start()
+        append_once(rows, path, query_id, batch_id)
+        watcher.join()
+
+    return append
+
+
+def die_when_there_is(path: str, pattern: str, before: set[Path]) -> None:
+    """Look again and again: the file is there for tens of milliseconds before the next step."""
+    folder = Path(path)
+    while set(folder.glob(pattern)) == before:
+        time.sleep(0.0005)
+    die()
+
+
+POINTS: dict[str, Callable[[], Append]] = {
+    "DP1": before_append,
+    "DP2": lambda: once_there_is("part-*.parquet"),
+    "DP3": lambda: after_append(2),
+    "DP4": lambda: after_append(1),
+    "DP5": lambda: once_there_is("_delta_log/*checkpoint*.parquet*"),
+}
+
+
 if __name__ == "__main__":
-    jars, delta_root, bootstrap_servers, *topics = sys.argv[1:]
+    point, jars, delta_root, bootstrap_servers, *topics = sys.argv[1:]
     settings = Settings(kafka_bootstrap_servers=bootstrap_servers, delta_root=delta_root)
     spark = make_session("killed", Path(jars))
-    query = start_landing(spark, settings, topics, once=True, append=append_and_die)
+    if point == "DP5":  # otherwise only each tenth commit is followed by one
+        interval = "spark.databricks.delta.properties.defaults.checkpointInterval"
+        spark.conf.set(interval, "1")
+    append = POINTS[point]()
+    query = start_landing(spark, settings, topics, once=True, append=append)
     query.awaitTermination()

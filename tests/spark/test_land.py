@@ -8,7 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
 from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 
@@ -146,32 +145,6 @@ def test_land_goes_on_when_a_topic_is_left_out_and_comes_back(
         start_landing(spark, settings, names, once=True).awaitTermination()
     every_record = each_once(12)
     assert topics.landed(tmp_path) == {first: every_record, second: every_record}
-
-
-@pytest.mark.parametrize("lost", ["nothing", "checkpoint"])
-def test_land_killed_between_two_tables_completes_the_others(
-    spark: SparkSession, topics: Topics, tmp_path: Path, lost: str
-) -> None:
-    """Killed after the first table of a batch, with and without its checkpoint: one row each."""
-    first, second = topics.names
-    topics.send(first, 10)
-    topics.send(second, 10)
-    jars = str(spark.conf.get("spark.driver.extraClassPath")).removesuffix("/*")
-    job = [sys.executable, "-m", "tests.spark.killed_land", jars, str(tmp_path)]
-    done = subprocess.run(
-        [*job, topics.bootstrap_servers, *topics.names],
-        start_new_session=True,
-        check=False,
-        timeout=300,  # a JVM of its own: it took a minute where others had the processors
-    )
-    assert done.returncode == -signal.SIGKILL
-    assert sorted(map(len, topics.landed(tmp_path).values())) == [0, 10], "killed between the two"
-    if lost == "checkpoint":
-        shutil.rmtree(tmp_path / "checkpoint")
-
-    land(spark, topics, tmp_path)
-
-    assert topics.landed(tmp_path) == {first: each_once(10), second: each_once(10)}
 
 
 def test_land_is_alone_and_stops_when_told(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
