@@ -44,7 +44,9 @@ def query(sql: str, frames: Mapping[str, DataFrame], **values: Any) -> DataFrame
     """
     views: dict[str, Any] = {}
     for name, frame in frames.items():
-        views[name] = frame.where("true")
+        is_named = f"{{{name}}}" in sql
+        if is_named:
+            views[name] = frame.where("true")
     any_frame = next(iter(frames.values()))
     session = any_frame.sparkSession
     return session.sql(sql, **views, **values)

@@ -85,7 +85,7 @@ left semi join (
 
 -- name: late
 -- Records at or above the committed offsets, messages that are known only from there, and entries
--- that the audit receiver has not taken yet.
+-- that the audit receiver has not taken yet. Few are above: only these are looked for below.
 with known as (
     select
         explode(array(concat('record ', position), concat('message ', message_id))) as source,
@@ -108,11 +108,10 @@ placed as (
         ) as is_above
     from known
 )
-select source, true as late
+select distinct source, true as late
 from placed
-where source is not null and (is_tracked or is_above)
-group by source
-having bool_and(is_above)
+left anti join (select source from placed where is_tracked and not is_above) using (source)
+where is_above and source is not null
 union all
 select audit_source, true
 from {tracking}
@@ -138,10 +137,15 @@ left join (select message_id, outcome from {outbox} where outcome is not null)
 
 -- name: redelivery
 -- A record with a message and a value that were tracked from an earlier record.
-select landed.*
-from {landed} as landed
-join {tracking} as first using (message_id, sha256)
-where is_input and landed.position <> first.position
+with untracked as (
+    select landed.*
+    from {landed} as landed
+    left anti join {tracking} using (position)
+    where is_input
+)
+select untracked.*
+from untracked
+join {tracking} using (message_id, sha256)
 
 -- name: rejection
 -- A rejection may have no winner; one that names a winner must name the right one.
