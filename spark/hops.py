@@ -15,6 +15,8 @@ from pyspark.sql import DataFrame
 from contract.events import ACCEPTED, EVENTS, Event
 from contract.names import DEAD_LETTER_TOPIC
 
+NONE = "null"  # SQL
+
 
 class Side(StrEnum):
     """What a row says about its id."""
@@ -31,11 +33,11 @@ class Rows(NamedTuple):
     side: Side
     frame: str
     id: str
-    effect: str = "null"  # what came out; an id with two different effects is a duplicate
-    fingerprint: str = "null"  # an id whose rows have two different fingerprints is different
-    problem: str = "null"  # a sentence if the row is wrong by itself
+    effect: str = NONE  # what came out; an id with two different effects is a duplicate
+    fingerprint: str = NONE  # an id whose rows have two different fingerprints is different
+    problem: str = NONE  # a sentence if the row is wrong by itself
     source: str = "source"  # the record or message that decides whether the id is late
-    written_at: str = "null"  # where ids may wait: since when
+    written_at: str = NONE  # where ids may wait: since when
     when: str = "true"  # which rows of the frame take part
 
 
@@ -51,6 +53,17 @@ class Hop(NamedTuple):
     name: str
     sides: tuple[Rows, ...]
     name_of_row: str = ""  # SQL, if the hop has a name for each topic
+
+    def weight(self, rows: Rows) -> int:
+        """Return how rows count in a digest: where all is well, each fingerprint is there twice.
+
+        A reference stands for whichever of the two sides has no fingerprint of its own.
+        """
+        if rows.side is Side.REFERENCE:
+            of_in = [one.fingerprint for one in self.sides if one.side is Side.IN]
+            has_fingerprint = any(fingerprint != NONE for fingerprint in of_in)
+            return -1 if has_fingerprint else 1
+        return 1 if rows.side is Side.IN else -1
 
 
 LEDGER_TO_OUTCOME = "ledger → outcome"
@@ -302,5 +315,6 @@ def as_struct(hop: Hop, rows: Rows) -> str:
     fields = []
     for name, sql in values.items():
         fields.append(f"'{name}', string({sql})")
+    fields.append(f"'weight', {hop.weight(rows)}")
     all_fields = ", ".join(fields)
     return f"if({rows.when}, named_struct({all_fields}), null)"

@@ -1,6 +1,6 @@
 """One outcome for each id of each hop, and the counts and findings that people read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from spark.frames import query
 from spark.statements import read_statements
 
 DEFECTS = ("missing", "duplicate", "extra", "different")  # the other outcomes are matched and late
+OUTCOMES = {event.outcome for event in EVENTS if event.outcome}
+REJECTED = ",".join(OUTCOMES - {ACCEPTED})
 STATEMENTS_FILE = Path(__file__).with_name("outcome.sql")
 STATEMENTS = read_statements(STATEMENTS_FILE)
 
@@ -25,12 +27,14 @@ def judge(hops: DataFrame, late: DataFrame, not_settled: Sequence[str] = ()) -> 
 
 def count_outcomes(judged: DataFrame) -> list[Row]:
     """Return the counts of each hop."""
-    outcomes = {event.outcome for event in EVENTS if event.outcome}
-    rejections = outcomes - {ACCEPTED}
-    rejected = ",".join(rejections)
     frames = {"judged": judged}
-    counts = query(STATEMENTS["counts"], frames, rejected=rejected)
+    counts = query(STATEMENTS["counts"], frames, rejected=REJECTED)
     return as_dicts(counts)
+
+
+def count_open(counts: Iterable[Row]) -> int:
+    """Return how many outcomes are late or a defect."""
+    return sum(row[name] for row in counts for name in (*DEFECTS, "late"))
 
 
 def first_findings(judged: DataFrame) -> list[Row]:

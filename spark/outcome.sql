@@ -79,7 +79,7 @@ from {judged}
 where hop = {input_hop} and is_late
 
 -- name: first_findings
--- The first ids of each defect in each hop; the table of outcomes has them all.
+-- The first ids of each defect in each hop; the table of outcomes has all of them.
 with numbered as (
     select *, row_number() over (partition by hop, outcome order by id) as number
     from {judged}

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from contract import names
 from spark import outcome, positions, report
+from spark.digest import add_counts, count_buckets, digest
 from spark.frames import (
     Frames,
     derive_frames,
@@ -57,6 +58,8 @@ from spark.topics import Topics, topics_to_land
 Row = dict[str, Any]
 Result = Row
 
+ROWS_OF_AN_ORDER = 5  # in the databases: tracking, fulfillment, audit entry, and two events
+
 # What Postgres, Kafka, Spark, its JVM or a file may raise: nothing was found out then.
 FAILURES = (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupError, OSError)
 
@@ -69,10 +72,18 @@ class Options(NamedTuple):
     deadline: float  # for settling, on the clock of time.monotonic
 
 
+class Judged(NamedTuple):
+    """What became of the ids."""
+
+    outcomes: DataFrame  # of each id that was judged alone
+    counts: list[Row]  # of all ids
+
+
 class Databases(NamedTuple):
     """What the databases held, and how far Connect has read their logs."""
 
     frames: Frames
+    rows: int  # of all frames together
     log_positions: Mapping[str, str]  # of each outbox slot: what it must have passed
     not_passed: Mapping[str, str]  # the slots that have not, each with a sentence
 
@@ -111,12 +122,16 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
     if not behind:
         frames |= read_lake(spark, settings, topics, current, losses)
         stuck_hops = hops_of_slots(databases.not_passed, topics)
-        judged = judge(frames, parts, topics, group.committed, stuck_hops)
-        counts = outcome.count_outcomes(judged)
-        findings = outcome.first_findings(judged)
+        orders = databases.rows // ROWS_OF_AN_ORDER
+        buckets = count_buckets(orders) if orders >= settings.reconcile_digest_orders else 0
+        rows, late = rows_of_hops(frames, parts, topics, group.committed)
+        judged = judge(rows, late, stuck_hops, buckets)
+        counts = judged.counts
         log_progress("every hop is compared")
-        store_outcomes(settings, run_id, judged)
-        behind = service_behind(judged, counts, group, patience)
+        if outcome.count_open(counts):
+            findings = outcome.first_findings(judged.outcomes)
+            store_outcomes(settings, run_id, judged.outcomes)
+        behind = service_behind(judged, group, patience)
         behind += connect_behind(counts, topics, databases.not_passed)
     path = [hop.name for hop in path_of(topics, parts)]
     result: Result = {
@@ -158,8 +173,8 @@ def read_databases(
     with open_snapshots(settings.databases(), password_file) as of_database:
         frames = read_tables(spark, settings.subscriber, of_database, parts)
         frames["ledger"] = read_ledger(spark, ledger)
-        persist_all(frames.values())
-        log_progress("the databases are read")
+        rows = persist_all(frames.values())
+        log_progress(f"{rows:,} rows of the databases are read")
         snapshots = of_database.values()
         for snapshot in snapshots:
             snapshot.release()
@@ -169,17 +184,17 @@ def read_databases(
             if sentence:
                 not_passed[snapshot.slot] = sentence
     log_positions = {snapshot.slot: snapshot.lsn for snapshot in snapshots}
-    return Databases(frames, log_positions, not_passed)
+    return Databases(frames, rows, log_positions, not_passed)
 
 
-def persist_all(frames: Iterable[DataFrame]) -> None:
-    """Read all frames in one job, and keep them in memory."""
+def persist_all(frames: Iterable[DataFrame]) -> int:
+    """Read all frames in one job, and keep them in memory; return how many rows they have."""
     rows = []
     for frame in frames:
         frame.persist()
         rows.append(frame.selectExpr("1"))
     rows_of_all = reduce(DataFrame.union, rows)
-    rows_of_all.count()
+    return rows_of_all.count()
 
 
 def retired_topics(
@@ -267,32 +282,41 @@ def read_lake(
     }
 
 
-def judge(
-    frames: Frames,
-    parts: Sequence[Part],
-    topics: Topics,
-    committed: Mapping[int, int],
-    stuck_hops: Sequence[str],
-) -> DataFrame:
-    """Return the outcome of each id of each hop, and keep it in memory."""
+def rows_of_hops(
+    frames: Frames, parts: Sequence[Part], topics: Topics, committed: Mapping[int, int]
+) -> tuple[DataFrame, DataFrame]:
+    """Return the rows of all hops, and the sources that are late."""
     late = late_sources(frames, topics.input, committed)
     derived = derive_frames(frames, parts)
     hops = path_of(topics, parts)
-    rows = union_hops(frames | derived, hops)
+    return union_hops(frames | derived, hops), late
+
+
+def judge(rows: DataFrame, late: DataFrame, stuck_hops: Sequence[str], buckets: int) -> Judged:
+    """Return the counts of all ids, and the outcome of each id that was judged alone.
+
+    Without buckets these are all; with buckets, those in one whose digests differ.
+    """
+    others: list[Row] = []
+    if buckets:
+        late.persist()
+        rows, others = digest(rows, late, buckets)
     judged = outcome.judge(rows, late, stuck_hops)
-    return judged.persist()
+    judged.persist()
+    counts = add_counts(outcome.count_outcomes(judged), others)
+    return Judged(judged, counts)
 
 
-def service_behind(
-    judged: DataFrame, counts: Sequence[Row], group: GroupLook, patience: Patience
-) -> list[Behind]:
+def service_behind(judged: Judged, group: GroupLook, patience: Patience) -> list[Behind]:
     """Wait until each partition with late records has advanced; tell where ids wait if not."""
     input_hop = input_to_tracking(group.topic)
-    partitions = outcome.late_partitions(judged, input_hop)
+    partitions = []
+    if any(row["late"] for row in judged.counts):
+        partitions = outcome.late_partitions(judged.outcomes, input_hop)
     where = group.wait_for_advance(partitions, patience)
     if not where:
         return []
-    of_service = [row for row in counts if not row["hop"].startswith(OUTBOX_TO)]
+    of_service = [row for row in judged.counts if not row["hop"].startswith(OUTBOX_TO)]
     return hops_behind(of_service, input_hop, where)
 
 
@@ -319,8 +343,9 @@ def hops_of_slots(slots: Iterable[str], topics: Topics) -> list[str]:
 
 
 def store_outcomes(settings: Settings, run_id: str, judged: DataFrame) -> None:
-    """Append a row for each outcome."""
-    outcomes = judged.selectExpr(f"'{run_id}' as run_id", "hop", "id", "outcome", "detail")
+    """Append a row for each id that is late or a defect; of what is matched, counts are enough."""
+    open_ = judged.where("outcome <> 'matched'")
+    outcomes = open_.selectExpr(f"'{run_id}' as run_id", "hop", "id", "outcome", "detail")
     append(outcomes, f"{settings.delta_root}/reconcile/outcome")
 
 

@@ -223,6 +223,8 @@ def test_a_second_copy_of_an_event_is_allowed(stack: Stack, reconcile: Reconcile
 
 def defects(stack: Stack, result: dict[str, Any]) -> set[tuple[str, str, str]]:
     """Return hop, outcome and id of every defect of a run; the findings are only the first."""
+    if not result["findings"]:
+        return set()
     outcomes = (
         QueryBuilder()
         .register("outcome", DeltaTable(f"{stack.env()['DELTA_ROOT']}/reconcile/outcome"))
@@ -236,10 +238,16 @@ def defects(stack: Stack, result: dict[str, Any]) -> set[tuple[str, str, str]]:
     return set(zip(*columns, strict=True))
 
 
-def test_every_planted_defect_is_found(spoiled: Stack, reconcile: Reconcile) -> None:
-    """Eleven orders, nine of them spoiled in one way each: each is found by its id, in its hop."""
-    names = ["unpublished", "altered", "twice", "unaudited", "audited twice", "unfulfilled",
-             "other total", "unmarked", "phantom", "good", "also good"]  # fmt: skip
+def test_every_planted_defect_is_found(
+    spoiled: Stack, reconcile: Reconcile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve orders, ten of them spoiled in one way each: each is found by its id, in its hop.
+
+    With digests, as from 50,000 orders on; the tests beside this one do without.
+    """
+    monkeypatch.setenv("RECONCILE_DIGEST_ORDERS", "0")
+    names = ["unpublished", "altered", "twice", "three times", "unaudited", "audited twice",
+             "unfulfilled", "other total", "unmarked", "phantom", "good", "also good"]  # fmt: skip
     ids = dict(zip(names, orders(len(names)), strict=True))
     until_handled()
     events = {name: event_of(message_id) for name, message_id in ids.items()}
@@ -255,6 +263,8 @@ def test_every_planted_defect_is_found(spoiled: Stack, reconcile: Reconcile) -> 
         spoil(copy, [ids["unpublished"]])
         spoil("alter publication outbox add table outbox")
         spoil(copy, [ids["twice"]])
+        spoil(copy, [ids["three times"]])
+        spoil(copy, [ids["three times"]])
         spoil("delete from fulfillment where message_id = %s", [ids["unfulfilled"]])
         spoil(
             "update fulfillment set total = total + 0.01 where message_id = %s",
@@ -280,6 +290,7 @@ def test_every_planted_defect_is_found(spoiled: Stack, reconcile: Reconcile) -> 
     assert {(outcome, id_) for _, outcome, id_ in found if id_ in ids.values()} == {
         ("duplicate", ids["unpublished"]),
         ("duplicate", ids["twice"]),
+        ("duplicate", ids["three times"]),
         ("missing", ids["unaudited"]),
         ("duplicate", ids["audited twice"]),
         ("missing", ids["unfulfilled"]),

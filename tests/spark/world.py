@@ -207,7 +207,12 @@ class World:
         self.remove("landed", topic=topic, partition=SETTLED, offset=self.ends[topic, SETTLED])
 
     def judged(self, spark: SparkSession, not_settled: Sequence[str] = ()) -> DataFrame:
-        """What reconciliation makes of it."""
+        """What reconciliation makes of it, id by id."""
+        rows, late = self.rows_of_hops(spark)
+        return outcome.judge(rows, late, not_settled)
+
+    def rows_of_hops(self, spark: SparkSession) -> tuple[DataFrame, DataFrame]:
+        """The rows of all hops, and the sources that are late."""
         schemas = {**SCHEMAS, **self.part_schemas}
         given = {
             name: spark.createDataFrame(rows, schemas[name]) for name, rows in self.tables.items()
@@ -227,4 +232,4 @@ class World:
         late = frames.late_sources(held, self.input_topic, committed)
         hops = [*make_hops(self.input_topic, self.events), *self.part.hops]
         rows = union_hops(held | frames.derive_frames(held, [self.part]), hops)
-        return outcome.judge(rows, late, not_settled)
+        return rows, late

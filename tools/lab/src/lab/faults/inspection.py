@@ -44,7 +44,7 @@ def reconcile(site: Site, note: Note) -> tuple[str, list[Finding]]:
     site.stack.pass_through(command, printed.append, note)
     result: dict[str, Any] = json.loads(printed[-1])
     findings = list_behind(result)
-    if result["hops"]:
+    if result["findings"]:
         findings += read_outcomes(env["DELTA_ROOT"], result["run_id"])
     return result["verdict"], findings
 

@@ -1,0 +1,125 @@
+"""Digests find what a look at each id finds, and count what it counts."""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from spark.digest import Digests, add_counts, digest
+from spark.outcome import count_outcomes, first_findings, judge
+from tests.spark.test_hops import DEFECTS, LAWFUL
+from tests.spark.world import World
+
+ROW = """hop string, side string, id string, effect string, fingerprint string, problem string,
+    source string, written_at string, weight int"""
+HOPS = 40
+IDS = 12  # in each hop
+MANY = 500  # buckets: hardly two ids are in one
+Row = dict[str, Any]
+
+
+def random_hop(hop: str, random: Random) -> list[Row]:
+    """The rows of a hop in which most ids are as they should be, and some are anything."""
+    weight = random.choice((1, -1))  # of its references
+    rows = []
+    for number in range(IDS):
+        id_ = f"id-{number}"
+        if random.random() < 0.7:
+            rows += [row(hop, "in", id_), row(hop, "out", id_, effect=f"event {id_}")]
+            continue
+        for _ in range(random.randint(1, 5)):
+            side = random.choice(("in", "in", "out", "out", "redelivered", "reference"))
+            more: dict[str, Any] = {
+                "effect": random.choice(("one", "two", "dead letter", "rejected", None)),
+                "fingerprint": random.choice(("a", "a", "b", None)),
+                "problem": "it is wrong" if random.random() < 0.05 else None,
+                "source": random.choice(("settled", "settled", "late")),
+            }
+            if side != "out":
+                more["effect"] = None
+            of_side = {"in": 1, "out": -1, "redelivered": -1, "reference": weight}
+            rows += [row(hop, side, id_, weight=of_side[side], **more)] * random.choice((1, 1, 2))
+    return rows
+
+
+def row(hop: str, side: str, id_: str, **values: Any) -> Row:
+    """A row of a hop; in and out of one id agree."""
+    usual = {"effect": None, "fingerprint": "a", "problem": None, "source": "settled"}
+    weight = 1 if side == "in" else -1
+    return {"hop": hop, "side": side, "id": id_, "written_at": None, "weight": weight} | (
+        usual | values
+    )
+
+
+def by_hop(counts: list[Row]) -> dict[str, Row]:
+    """The counts of each hop."""
+    return {row["hop"]: row for row in counts}
+
+
+def compare(rows: DataFrame, late: DataFrame, buckets: int) -> Digests:
+    """Assert that digests make no difference to counts and findings."""
+    rows, late = rows.persist(), late.persist()
+    whole = judge(rows, late).persist()
+    digests = digest(rows, late, buckets)
+    part = judge(digests.suspects, late).persist()
+
+    counts = add_counts(count_outcomes(part), digests.counts)
+
+    assert by_hop(counts) == by_hop(count_outcomes(whole))
+    assert sorted_findings(part) == sorted_findings(whole)
+    return digests
+
+
+def sorted_findings(judged: DataFrame) -> list[tuple[str, ...]]:
+    """Every finding, in one sequence."""
+    return sorted(tuple(found.values()) for found in first_findings(judged))
+
+
+@pytest.mark.parametrize("buckets", [1, MANY])
+def test_whatever_the_rows_are_digests_change_nothing(spark: SparkSession, buckets: int) -> None:
+    """Rows of random sides, repeats, fingerprints and problems have the same outcomes.
+
+    With one bucket nearly every hop is judged whole; with many, each id is alone in its bucket.
+    """
+    random = Random(20261123)  # noqa: S311 - the same rows each time
+    rows: list[Row] = []
+    for number in range(HOPS):
+        rows += random_hop(f"hop {number}", random)
+    late = spark.createDataFrame([("late", True)], "source string, late boolean")
+
+    digests = compare(spark.createDataFrame(rows, ROW), late, buckets)
+
+    judged = digests.suspects.select("hop", "id").distinct().count()
+    total = len({(row["hop"], row["id"]) for row in rows})
+    if buckets == MANY:
+        assert 0 < judged < total / 2, "it judges what it need not: this proved nothing"
+
+
+def test_digests_find_every_planted_defect(spark: SparkSession) -> None:
+    """A world with every defect and everything that is lawful is judged as without digests."""
+    world = World()
+    for plant in [*DEFECTS, *LAWFUL]:
+        plant(world, plant.__name__)
+    rows, late = world.rows_of_hops(spark)
+    compare(rows, late, MANY)
+
+
+@pytest.mark.parametrize("copies", [1, 2, 4])
+def test_extra_copies_do_not_cancel_out(spark: SparkSession, copies: int) -> None:
+    """An id that came out once, twice or four times more is judged, however many copies there are.
+
+    The same for one that went in and came out as often: it may have two effects.
+    """
+    rows: list[Mapping[str, Any]] = []
+    for number in range(100):
+        rows += [row("hop", "in", f"id-{number}"), row("hop", "out", f"id-{number}", effect="one")]
+    rows += [row("hop", "out", "id-7", effect="another")] * copies
+    rows += [row("hop", "in", "id-8"), row("hop", "out", "id-8", effect="another")] * copies
+    late = spark.createDataFrame([], "source string, late boolean")
+
+    digests = compare(spark.createDataFrame(rows, ROW), late, MANY)
+
+    suspects = {suspect.id for suspect in digests.suspects.select("id").distinct().collect()}
+    assert {"id-7", "id-8"} <= suspects
