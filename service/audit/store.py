@@ -43,6 +43,7 @@ RECORD = text("""
         from item
         join entry using (idempotency_key)
         order by ordinality
+        on conflict do nothing -- an entry that was lost, and whose event was not
     )
 
     select idempotency_key from entry

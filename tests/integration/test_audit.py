@@ -62,6 +62,17 @@ def test_the_stored_answer_is_replayed(spoiled: Stack) -> None:
     assert effects(key) == 1
 
 
+def test_a_lost_entry_is_stored_again(spoiled: Stack) -> None:
+    """An entry that somebody has deleted comes back under its key; its event is not doubled."""
+    key = str(uuid4())
+    first = post(spoiled, key, body())
+    with connect("audit", "postgres") as admin:
+        admin.execute("delete from audit_entry where idempotency_key = %s", [key])
+    again = post(spoiled, key, body())
+    assert (again.status_code, again.content) == (201, first.content)
+    assert effects(key) == 1
+
+
 def test_the_same_key_with_another_body_is_422(spoiled: Stack) -> None:
     """A key belongs to its first body; another body is refused, and the stored answer stays."""
     key = str(uuid4())
