@@ -16,7 +16,7 @@ ROLES = {
     "audit": "login",
     "reconciler": "login",  # only reads
     "purger": "login",  # deletes what was handled long ago, and notes what people decide
-    "resender": "login",  # sends events of an outbox again
+    "resender": "login",  # sends again what did not arrive: events, audit entries
     "standby": "login replication",  # copies the whole server, and enters neither database
 }
 MAY_ENTER = {

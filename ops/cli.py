@@ -175,6 +175,31 @@ def reconcile(
 
 
 @app.command()
+def repair(
+    apply: Annotated[bool, typer.Option("--apply", help="Do it; otherwise only say it.")] = False,
+    run: Annotated[
+        str | None, typer.Option(metavar="ID", help="Of a reconciliation, instead of the latest.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Who takes the responsibility, if not the user who types.")
+    ] = None,
+    deadline: Annotated[
+        float | None, typer.Option(help="Seconds in which the service must handle a record.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Repair what the latest reconciliation has found; exit 1 if something is left to do."""
+    options = ["--apply"] if apply else []
+    if as_json:
+        options += ["--json"]
+    for name, value in (("--run", run), ("--by", by), ("--deadline", deadline)):
+        if value is not None:
+            options += [name, str(value)]
+    code = run_job(make_checked_stack(), "spark.repair", options)
+    raise typer.Exit(code)
+
+
+@app.command()
 def offsets(
     accept_loss: Annotated[
         bool, typer.Option("--accept-loss", help="Go on at the first record that is there.")

@@ -173,8 +173,23 @@ def accept_losses(
     make_tables(spark, settings.delta_root, topics)
     landed = landed_so_far(spark, settings.delta_root, topics)
     losses = find_lost(spark, settings, landed, begins)
+    rows = read_landed(spark, settings.delta_root, topics)
+    for loss in accepted:
+        position = (loss.topic, loss.partition)
+        is_past = position in landed and loss.last < landed[position].stop
+        is_deleted = loss.last < begins.get(position, 0)
+        if is_past and is_deleted and has_no_row(rows, loss):
+            losses.append(loss)
     refuse_others(accepted, losses)
     record_accepted(spark, settings.delta_root, accepted)
+
+
+def has_no_row(rows: DataFrame, loss: Loss) -> bool:
+    """Return whether none of these offsets has landed."""
+    offset = F.col("offset")
+    is_in_partition = (F.col("topic") == loss.topic) & (F.col("partition") == loss.partition)
+    found = rows.where(is_in_partition & offset.between(loss.first, loss.last))
+    return found.isEmpty()
 
 
 def landed_so_far(

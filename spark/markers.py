@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -90,6 +91,12 @@ def read_known(spark: SparkSession, path: str) -> DataFrame:
 
 def read_offsets(spark: SparkSession, settings: Settings, stretches: Ranges) -> DataFrame:
     """Return the offsets in these stretches of Kafka that hold a committed record."""
+    records = read_records(spark, settings, stretches)
+    return records.select("topic", "partition", "offset")
+
+
+def read_records(spark: SparkSession, settings: Settings, stretches: Ranges) -> DataFrame:
+    """Return the committed records in these stretches of Kafka."""
     assigned: dict[str, list[int]] = defaultdict(list)
     starts: dict[str, dict[int, int]] = defaultdict(dict)
     stops: dict[str, dict[int, int]] = defaultdict(dict)
@@ -97,15 +104,15 @@ def read_offsets(spark: SparkSession, settings: Settings, stretches: Ranges) -> 
         assigned[topic].append(partition)
         starts[topic][partition] = offsets.start
         stops[topic][partition] = offsets.stop
-    options = {
+    options: dict[str, Any] = {
         "kafka.bootstrap.servers": settings.kafka_bootstrap_servers,
         "kafka.isolation.level": "read_committed",
         "assign": json.dumps(assigned),
         "startingOffsets": json.dumps(starts),
         "endingOffsets": json.dumps(stops),
+        "includeHeaders": True,
     }
-    records = spark.read.format("kafka").options(**options).load()
-    return records.select("topic", "partition", "offset")
+    return spark.read.format("kafka").options(**options).load()
 
 
 def as_frame(spark: SparkSession, ranges: Ranges) -> DataFrame:

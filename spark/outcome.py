@@ -44,6 +44,13 @@ def first_findings(judged: DataFrame) -> list[Row]:
     return as_dicts(findings)
 
 
+def failed_repairs(judged: DataFrame, repairs: DataFrame) -> list[Row]:
+    """Return what was repaired and is a defect all the same."""
+    frames = {"judged": judged, "repair": repairs}
+    failed = query(STATEMENTS["failed_repairs"], frames)
+    return as_dicts(failed)
+
+
 def late_partitions(judged: DataFrame, input_hop: str) -> list[int]:
     """Return the partitions of the input topic that have late records."""
     frames = {"judged": judged}

@@ -78,6 +78,21 @@ select distinct int(split_part(id, '/', 2)) as partition
 from {judged}
 where hop = {input_hop} and is_late
 
+-- name: failed_repairs
+-- Ids that were repaired and are a defect all the same; of several repairs, the last.
+select
+    hop,
+    id,
+    outcome,
+    max_by(act, done_at) as act,
+    max_by(planned_by, done_at) as who,
+    max(left(done_at, 19)) as done_at
+from {repair}
+join {judged} using (hop, id)
+where outcome not in ('matched', 'late')
+group by hop, id, outcome
+order by hop, id
+
 -- name: first_findings
 -- The first ids of each defect in each hop; the table of outcomes has all of them.
 with numbered as (

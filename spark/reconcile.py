@@ -119,6 +119,7 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
     losses = [one.loss for one in accepted]
     counts: list[Row] = []
     findings: list[Row] = []
+    failed_repairs: list[Row] = []
     if not behind:
         frames |= read_lake(spark, settings, topics, current, losses)
         stuck_hops = hops_of_slots(databases.not_passed, topics)
@@ -130,6 +131,7 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
         log_progress("every hop is compared")
         if outcome.count_open(counts):
             findings = outcome.first_findings(judged.outcomes)
+            failed_repairs = outcome.failed_repairs(judged.outcomes, frames["repair"])
             store_outcomes(settings, run_id, judged.outcomes)
         behind = service_behind(judged, group, patience)
         behind += connect_behind(counts, topics, databases.not_passed)
@@ -139,6 +141,7 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
         "hops": report.sort_by_path(counts, path),
         "findings": report.sort_by_path(findings, path),
         "accepted_losses": [one.describe() for one in accepted],
+        "failed_repairs": report.sort_by_path(failed_repairs, path),
         **report.verdict_of(counts, behind),
         "positions": {
             "committed": group.committed,

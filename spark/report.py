@@ -64,6 +64,11 @@ def render_text(result: Row) -> str:
         lines.append(line)
     for loss in result["accepted_losses"]:
         lines.append(f"accepted loss: {loss}")
+    for failed in result["failed_repairs"]:
+        line = "failed repair: {id} in {hop}: {act}, done by {who} at {done_at} UTC".format_map(
+            failed
+        )
+        lines.append(f"{line}, and it is {failed['outcome']}")
     for stuck in result["behind"]:
         line = "behind: {hop}: {waiting:,} wait; {where}".format_map(stuck)
         lines.append(line)

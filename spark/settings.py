@@ -22,6 +22,7 @@ class Settings(BaseSettings):
     database_url: str = f"postgresql://app@127.0.0.1:5432/{names.DATABASE}"
     audit_database_url: str = f"postgresql://audit@127.0.0.1:5432/{names.AUDIT_DATABASE}"
     reconciler_password_file: Path = Path("/run/secrets/reconciler_password")
+    resender_password_file: Path = Path("/run/secrets/resender_password")  # only for repair
     subscriber: str = names.SUBSCRIBER
     group_id: str = names.SUBSCRIBER
     dedup_store: str = "tracking"  # the service's: only this one can be reconciled

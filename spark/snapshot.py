@@ -133,6 +133,7 @@ def read_tables(
         "tracking": tracking.where(is_of_subscriber),
         "fulfillment": fulfillment.read(spark, statements["fulfillment"]),
         "dead_letter": dead_letter.withColumn("is_own", is_of_subscriber),
+        "repair": fulfillment.read(spark, statements["repair"]),
         "outbox": reduce(DataFrame.union, outboxes),
         "audit_entry": audit.read(spark, statements["audit_entry"]),
     }

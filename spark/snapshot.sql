@@ -38,6 +38,12 @@ select
     concat_ws('/', topic, partition, "offset", nullif(subscriber, {default_subscriber})) as letter
 from dead_letter
 
+-- name: repair
+-- What was done about the findings of earlier runs.
+select hop, id, act, planned_by, done_at::text
+from repair
+where done_at is not null
+
 -- name: audit_entry
 select
     audit_entry_id::text,

@@ -126,7 +126,7 @@ def test_text_ends_with_the_verdict() -> None:
     path = [hop.name for hop in make_hops("order.events")]
     hops = sort_by_path([hop("outbox → audit.events"), hop("tracking → outbox", missing=1)], path)
     result = {**verdict_of(hops), "hops": hops, "findings": [finding], "report": "r.html"}
-    result["accepted_losses"] = []
+    result |= {"accepted_losses": [], "failed_repairs": []}
     text = render_text(result).splitlines()
     assert [line.split("  ")[0] for line in text[2:4]] == [
         "tracking → outbox",

@@ -34,6 +34,7 @@ def result_of(*hops: Row, behind: Sequence[Behind] = ()) -> Row:
         "hops": list(hops),
         "findings": [finding],
         "accepted_losses": [],
+        "failed_repairs": [],
         "report": "delta/reconcile/report/20261122T100000.000000Z.html",
         **verdict_of(list(hops), behind),
     }
@@ -116,6 +117,20 @@ def test_accepted_losses_are_in_every_report() -> None:
     without = result | {"accepted_losses": []}
     assert "accepted" not in render_page(without, INPUT_TOPIC, OUTBOX_TOPICS)
     assert "accepted" not in render_text(without)
+
+
+def test_failed_repairs_are_in_every_report() -> None:
+    """Who did what and when, and what the id is all the same; without any, not a word."""
+    failed = {"hop": "a hop", "id": "m-1", "outcome": "missing", "act": "send it again"}
+    failed |= {"who": "ann", "done_at": "2026-11-21 10:00:00"}
+    result = result_of(counts_of("a hop", missing=1)) | {"failed_repairs": [failed]}
+    told = "send it again, done by ann at 2026-11-21 10:00:00 UTC"
+    assert told in render_page(result, INPUT_TOPIC, OUTBOX_TOPICS)
+    line = f"failed repair: m-1 in a hop: {told}, and it is missing"
+    assert line in render_text(result).splitlines()
+    without = result | {"failed_repairs": []}
+    assert "done by" not in render_page(without, INPUT_TOPIC, OUTBOX_TOPICS)
+    assert "failed" not in render_text(without)
 
 
 def test_numbers_have_separators() -> None:

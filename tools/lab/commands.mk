@@ -1,6 +1,6 @@
 # What `make` can do because the lab is here.
 
-.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-faults
+.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-repair prove-faults
 
 bench: venv ## measure speed and cost
 	@$(BIN)/pipeline bench
@@ -8,7 +8,7 @@ bench: venv ## measure speed and cost
 # What is too slow for `make test`. Each part ends with its time.
 PROVE := PROVE=1 $(BIN)/pytest --durations=5
 
-prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-faults ## everything below; `make -k prove` goes on after a failure
+prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-repair prove-faults ## everything below; `make -k prove` goes on after a failure
 
 prove-copies: venv ## every kind of copy, and the whole tests of three of them
 	@$(PROVE) tests/copy tests/integration/test_extras.py
@@ -36,6 +36,9 @@ prove-debezium: venv ## every dangerous moment of Debezium, each with its way ba
 
 prove-lake: venv ## every dangerous moment of the lake, and what reconciliation says of it
 	@$(PROVE) tests/spark tests/e2e/test_reconcile.py
+
+prove-repair: venv ## every act of repair, and a repair that is killed at each step
+	@$(PROVE) tests/e2e/test_repair.py
 
 prove-faults: venv ## a slice of the matrix, and ten published defects, built in again one at a time
 	@$(PROVE) tools/lab/tests/e2e/test_faults.py tools/lab/tests/e2e/test_faults_defects.py
