@@ -28,6 +28,8 @@ STATEMENTS = read_statements(STATEMENTS_FILE)
 DERIVED = (
     "acknowledged",
     "actual_outcome",
+    "forgotten_landed",
+    "forgotten_place",
     "lost_acknowledged",
     "lost_handled",
     "redelivery",
@@ -98,6 +100,20 @@ def lost_offsets(spark: SparkSession, losses: Iterable[Loss]) -> DataFrame:
     """Return the position of every offset that will never land, which somebody has accepted."""
     rows = [(loss.topic, loss.partition, loss.first, loss.last + 1) for loss in losses]
     return offsets_of(spark, rows)
+
+
+def remember_forgotten(frames: Frames) -> Frames:
+    """Return the tracking rows with those that were forgotten, made again from landed records."""
+    given = {"ranges": frames["forgotten_range"]}
+    offsets = query(STATEMENTS["expected_offset"], given)
+    sources = {"landed": frames["landed"], "forgotten_offset": offsets}
+    forgotten = query(STATEMENTS["forgotten_tracking"], sources)
+    tracking = frames["tracking"].unionByName(forgotten, allowMissingColumns=True)
+    return {
+        "forgotten_offset": offsets,
+        "forgotten_tracking": forgotten,
+        "tracking": tracking,
+    }
 
 
 def offsets_of(spark: SparkSession, rows: Sequence[tuple[str, int, int, int]]) -> DataFrame:

@@ -67,6 +67,55 @@ from {ranges}
 lateral view explode(sequence(start, stop - 1, 10000)) as chunk
 lateral view explode(sequence(chunk, least(chunk + 10000, stop) - 1)) as offset
 
+-- name: forgotten_tracking
+-- Tracking rows that were forgotten, made again from the records that they were made from.
+select
+    message_id,
+    concat('message ', message_id) as source,
+    topic,
+    partition,
+    offset,
+    position,
+    sha256,
+    true as marked,
+    string(null) as audit_error,
+    timestamp as handled_at,
+    concat('message ', message_id) as audit_source
+from {landed}
+left semi join {forgotten_offset} using (position)
+where is_input
+
+-- name: forgotten_place
+-- What must be there of it in each partition. Where records were lost before they landed, and
+-- somebody has accepted it, nobody can say any more.
+select
+    place,
+    if(is_lost is null, contents, null) as contents,
+    if(is_lost is null, null, 'records') as effect,
+    string(null) as source
+from {forgotten}
+left join (
+    select distinct substring_index(position, '/', 2) as place, true as is_lost
+    from {lost_offset}
+    left semi join {forgotten_offset} using (position)
+) using (place)
+
+-- name: forgotten_landed
+-- What is there of it: the same digest as in FORGET of service/dedup/tracking.py.
+select
+    concat_ws('/', topic, partition) as place,
+    concat(
+        count(*),
+        ' messages, digest ',
+        sum(cast(
+            conv(left(sha2(concat_ws(' ', offset, message_id, sha256), 256), 15), 16, 10)
+            as decimal(38, 0)
+        ))
+    ) as contents,
+    string(null) as source
+from {forgotten_tracking}
+group by topic, partition
+
 -- name: lost_acknowledged
 -- What the producer saw acknowledged, and what Kafka deleted before it landed; somebody accepted it.
 select lost.*
@@ -79,6 +128,8 @@ select lost.*
 from {lost_offset} as lost
 left semi join (
     select position from {tracking}
+    union all
+    select position from {forgotten_offset}
     union all
     select position from {dead_letter}
 ) using (position)

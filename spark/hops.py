@@ -68,6 +68,7 @@ class Hop(NamedTuple):
 
 LEDGER_TO_OUTCOME = "ledger → outcome"
 TOPICS_TO_LANDED = "topics → landed"
+FORGOTTEN_TO_LANDED = "forgotten → landed"
 TRACKING_TO_DECISION = "tracking → fulfillment or rejection"
 TRACKING_TO_OUTBOX = "tracking → outbox"
 DEAD_LETTER_TO_OUTBOX = "dead letter → outbox"
@@ -164,6 +165,16 @@ def service_hops(input_topic: str) -> list[Hop]:
                     when=f"is_own and {of_input}",
                 ),
                 must_agree("outbox", id="key", fingerprint="value_sha256", when=IS_DEAD_LETTER),
+            ),
+        ),
+        Hop(
+            FORGOTTEN_TO_LANDED,
+            (
+                goes_in("forgotten_place", id="place", fingerprint="contents"),
+                comes_out("forgotten_place", id="place", effect="effect"),
+                comes_out(
+                    "forgotten_landed", id="place", effect="'records'", fingerprint="contents"
+                ),
             ),
         ),
         Hop(

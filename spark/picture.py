@@ -91,7 +91,7 @@ def service_lines(input_topic: str) -> list[Line]:
             label_y=232,
         ),
         Line(
-            hops=(hops.input_to_tracking(input_topic),),
+            hops=(hops.input_to_tracking(input_topic), hops.FORGOTTEN_TO_LANDED),
             path=to_tracking + to_dead_letter,
             label_x=352,
             label_y=106,

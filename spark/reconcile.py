@@ -27,6 +27,7 @@ from spark.frames import (
     late_sources,
     lost_offsets,
     read_ledger,
+    remember_forgotten,
 )
 from spark.hops import (
     OUTBOX_TO,
@@ -122,6 +123,7 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
     failed_repairs: list[Row] = []
     if not behind:
         frames |= read_lake(spark, settings, topics, current, losses)
+        frames |= remember_forgotten(frames)
         stuck_hops = hops_of_slots(databases.not_passed, topics)
         orders = databases.rows // ROWS_OF_AN_ORDER
         buckets = count_buckets(orders) if orders >= settings.reconcile_digest_orders else 0

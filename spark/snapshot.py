@@ -126,11 +126,14 @@ def read_tables(
     fulfillment = snapshots[DATABASE]
     audit = snapshots[AUDIT_DATABASE]
     outboxes = [snapshot.read(spark, statements["outbox"]) for snapshot in snapshots.values()]
-    tracking = fulfillment.read(spark, statements["tracking"])
+    of_subscriber = {
+        name: fulfillment.read(spark, statements[name])
+        for name in ("tracking", "forgotten", "forgotten_range")
+    }
     dead_letter = fulfillment.read(spark, statements["dead_letter"])
     is_of_subscriber = F.col("subscriber") == subscriber
     frames = {
-        "tracking": tracking.where(is_of_subscriber),
+        **{name: rows.where(is_of_subscriber) for name, rows in of_subscriber.items()},
         "fulfillment": fulfillment.read(spark, statements["fulfillment"]),
         "dead_letter": dead_letter.withColumn("is_own", is_of_subscriber),
         "repair": fulfillment.read(spark, statements["repair"]),

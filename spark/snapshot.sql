@@ -20,6 +20,23 @@ select
 from tracking
 left join audit_failure using (subscriber, message_id)
 
+-- name: forgotten
+-- What `pipeline forget` has deleted from tracking: how much in each partition, and a digest of it.
+select
+    subscriber,
+    concat_ws('/', topic, partition) as place,
+    concat(messages, ' messages, digest ', digest) as contents
+from forgotten
+
+-- name: forgotten_range
+select
+    subscriber,
+    topic,
+    partition,
+    lower(range) as start,
+    upper(range) as stop
+from forgotten, unnest(offsets) as range
+
 -- name: fulfillment
 select
     message_id,

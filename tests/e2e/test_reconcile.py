@@ -21,6 +21,7 @@ from contract.names import INPUT_TOPIC
 from contract.samples import CHANGED
 from ops.stack.stack import Stack
 from spark.hops import (
+    FORGOTTEN_TO_LANDED,
     TOPICS_TO_LANDED,
     TRACKING_TO_AUDIT_ENTRY,
     TRACKING_TO_AUDIT_MARK,
@@ -408,3 +409,36 @@ def test_a_database_of_an_unknown_schema_is_refused(
         'database postgres is not of this version: relation "tracking" does not exist;'
         " run python -m migrations upgrade"
     )
+
+
+@pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+def test_what_was_forgotten_is_no_finding(stack: Stack, reconcile: Reconcile) -> None:
+    """After `pipeline forget` everything reconciles as before; one more row that is gone is found.
+
+    It comes last: what the tests before it have left is forgotten here.
+    """
+    orders(10)
+    until_handled()
+    young = "select count(*) from tracking where handled_at > now() - interval '2 s'"
+    until(lambda: query(young), lambda rows: rows == [(0,)], 30, "rows are younger than 2 s")
+    pipeline = str(Path(sys.executable).with_name("pipeline"))
+    done = subprocess.run(
+        [pipeline, "forget", "--older-than", "1s", "--risk-doubles", "--json"],
+        env=stack.env() | {"ATTACH": "true"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert json.loads(done.stdout)["forgotten"] >= 10
+    [(partitions,)] = query("select count(*) from forgotten")
+    assert hop(all_matched(reconcile()), FORGOTTEN_TO_LANDED)["matched"] == partitions
+
+    [gone] = orders(1)
+    until_handled()
+    place = "concat_ws('/', topic, partition, \"offset\")"
+    [(position,)] = query(f"select {place} from tracking where message_id = %s", gone)
+    with connect(role="postgres") as admin:
+        admin.execute("delete from tracking where message_id = %s", [gone])
+    found = {(row["hop"], row["outcome"], row["id"]) for row in reconcile()["findings"]}
+    assert (input_to_tracking(INPUT_TOPIC), "missing", position) in found

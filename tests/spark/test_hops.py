@@ -10,6 +10,7 @@ from contract.names import DEAD_LETTER_TOPIC, INPUT_TOPIC
 from spark.hops import (
     AUDIT_ENTRY_TO_OUTBOX,
     DEAD_LETTER_TO_OUTBOX,
+    FORGOTTEN_TO_LANDED,
     LEDGER_TO_OUTCOME,
     OUTBOX_TO,
     TOPICS_TO_LANDED,
@@ -532,6 +533,52 @@ def test_an_accepted_loss_is_no_finding(spark: SparkSession) -> None:
     }
     world.losses = [Loss(INPUT_TOPIC, SETTLED, 1, 2)]
     assert first_findings(world.judged(spark)) == []
+
+
+def test_what_was_forgotten_is_no_finding_and_anything_else_is(spark: SparkSession) -> None:
+    """Forgotten rows are made again from the lake; one more that is gone is missing all the same.
+
+    The bytes of what was forgotten count too: a record that changes later is found.
+    """
+    world = World()
+    for message_id in ("old", "kept", "lost"):
+        world.fulfill(message_id)
+    world.reject("rejected", fulfilled_by="old")
+    world.order("old")  # a redelivery
+    place = world.forget("old", "rejected")
+    judged = world.judged(spark).persist()
+    assert first_findings(judged) == []
+    assert sum(row["late"] for row in count_outcomes(judged)) == 0
+
+    gone = world.find("tracking", message_id="lost")
+    world.remove("tracking", message_id="lost")
+    findings = {
+        (row["hop"], row["id"], row["outcome"]) for row in first_findings(world.judged(spark))
+    }
+    assert (HANDLED, gone["position"], "missing") in findings
+    assert FORGOTTEN_TO_LANDED not in {hop for hop, _, _ in findings}
+
+    world.tables["tracking"].append(gone)
+    world.find("landed", topic=INPUT_TOPIC, offset=0)["value"] = b"another order"
+    findings = {
+        (row["hop"], row["id"], row["outcome"]) for row in first_findings(world.judged(spark))
+    }
+    assert (FORGOTTEN_TO_LANDED, place, "different") in findings
+
+
+def test_what_was_forgotten_and_lost_in_the_lake_is_not_compared(spark: SparkSession) -> None:
+    """Where somebody has accepted a loss, nobody can say any more what was forgotten there."""
+    world = World()
+    world.fulfill("old")
+    world.fulfill("lost")
+    place = world.forget("old", "lost")
+    world.remove("landed", topic=INPUT_TOPIC, offset=1)
+    findings = {(row["hop"], row["id"]) for row in first_findings(world.judged(spark))}
+    assert (FORGOTTEN_TO_LANDED, place) in findings
+
+    world.losses = [Loss(INPUT_TOPIC, SETTLED, 1, 1)]
+    findings = {(row["hop"], row["id"]) for row in first_findings(world.judged(spark))}
+    assert (FORGOTTEN_TO_LANDED, place) not in findings
 
 
 def test_each_accepted_message_has_exactly_one_further_event(spark: SparkSession) -> None:

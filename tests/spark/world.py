@@ -39,6 +39,8 @@ SCHEMAS = {
     "audit_entry": """audit_entry_id string, idempotency_key string, message_id string,
         source string, audited string, compared string""",
     "ledger": frames.LEDGER_SCHEMA,
+    "forgotten": "place string, contents string",
+    "forgotten_range": "topic string, partition int, start bigint, stop bigint",
 }
 OUTCOMES = {event.event_type: event.outcome for event in EVENTS}
 TYPES = {event.topic: event.event_type for event in EVENTS}
@@ -192,6 +194,22 @@ class World:
         payload = {"value_sha256": sha256(value).hexdigest(), "letter": letter}
         self.publish(f"event-{letter}", DEAD_LETTER_TOPIC, position, payload)
 
+    def forget(self, *message_ids: str) -> str:
+        """Delete tracking rows of one partition as `pipeline forget` does; the partition."""
+        digest = 0
+        for message_id in message_ids:
+            row = self.find("tracking", message_id=message_id)
+            self.tables["tracking"].remove(row)
+            content = f"{row['offset']} {message_id} {row['sha256']}"
+            digest += int(sha256(content.encode()).hexdigest()[:15], 16)
+            of_range = {"start": row["offset"], "stop": row["offset"] + 1}
+            at = {"topic": row["topic"], "partition": row["partition"]}
+            self.tables["forgotten_range"].append(at | of_range)
+        place = f"{row['topic']}/{row['partition']}"
+        contents = f"{len(message_ids)} messages, digest {digest}"
+        self.tables["forgotten"].append({"place": place, "contents": contents})
+        return place
+
     def find(self, table: str, **wanted: Any) -> Row:
         """The one row with these values."""
         [row] = [row for row in self.tables[table] if wanted.items() <= row.items()]
@@ -228,6 +246,7 @@ class World:
             "expected_offset": frames.expected_offsets(spark, current),
             "lost_offset": frames.lost_offsets(spark, self.losses),
         }
+        held |= frames.remember_forgotten(held)
         committed = {SETTLED: self.ends[self.input_topic, SETTLED]}
         late = frames.late_sources(held, self.input_topic, committed)
         hops = [*make_hops(self.input_topic, self.events), *self.part.hops]
