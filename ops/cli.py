@@ -132,7 +132,8 @@ def land(
         list[str] | None,
         typer.Option(
             metavar="TOPIC/PARTITION:FROM-TO",
-            help="Go on without these records, which Kafka deleted before they landed.",
+            help="Go on without these records, which Kafka deleted before they landed; or TOPIC@ID:"
+            " go on with a topic that was created again.",
         ),
     ] = None,
 ) -> None:

@@ -122,12 +122,21 @@ def offsets_of(spark: SparkSession, rows: Sequence[tuple[str, int, int, int]]) -
     return query(STATEMENTS["expected_offset"], frames)
 
 
+def place_ledger(frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the ledger with the names that records of a topic have that was created again."""
+    return query(STATEMENTS["placed_ledger"], frames)
+
+
 def late_sources(
-    frames: Mapping[str, DataFrame], input_topic: str, committed: Mapping[int, int]
+    frames: Mapping[str, DataFrame], topics: Topics, committed: Mapping[int, int]
 ) -> DataFrame:
-    """Return the records from the committed offsets on, and the messages known only from there."""
+    """Return the records from the committed offsets on, and the messages known only from there.
+
+    If the input topic was created again, only the records of the one that is there are above.
+    """
     values = {
-        "input_topic": input_topic,
+        "input_topic": topics.input,
+        "input_name": topics.input_name,
         "committed": json.dumps(committed),
     }
     return query(STATEMENTS["late"], frames, **values)

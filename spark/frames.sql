@@ -11,16 +11,29 @@ select
     string(null) as source
 from {ledger}
 
+-- name: placed_ledger
+-- A ledger knows positions by Kafka's names. Of a topic that was created again, it means every
+-- record with these bytes at this place.
+select distinct coalesce(named.position, ledger.position) as position, ledger.* except (position)
+from {ledger} as ledger
+left join (
+    select concat_ws('/', kafka_topic, partition, offset) as place, sha256, position
+    from {landed}
+    where is_input
+) as named
+    on named.place = ledger.position and named.sha256 <=> ledger.sha256
+
 -- name: landed
 -- Landed records below the end offsets; later ones belong to the next run. A header that is there
 -- twice says nothing. A dead letter's event comes from the record that is its key, every other
--- event from a message.
+-- event from a message. Rows of a topic that was created again are called topic@id.
 with record as (
     select
         *,
         concat_ws('/', topic, partition, offset) as position,
-        topic = {input_topic} as is_input,
-        find_in_set(topic, {event_topics}) > 0 as is_event,
+        substring_index(topic, '@', 1) as kafka_topic,
+        kafka_topic = {input_topic} as is_input,
+        find_in_set(kafka_topic, {event_topics}) > 0 as is_event,
         filter(headers, header -> header.key = 'id') as event_ids,
         filter(headers, header -> header.key = 'message_id') as message_ids
     from {landed}
@@ -38,6 +51,7 @@ identified as (
 )
 select
     topic,
+    kafka_topic,
     partition,
     offset,
     timestamp,
@@ -140,20 +154,21 @@ left semi join (
 with known as (
     select
         explode(array(concat('record ', position), concat('message ', message_id))) as source,
+        topic,
         partition,
         offset,
         false as is_tracked
     from {landed}
     where is_input
     union all
-    select source, partition, offset, true as is_tracked
+    select source, topic, partition, offset, true as is_tracked
     from {tracking}
-    where topic = {input_topic}
+    where substring_index(topic, '@', 1) = {input_topic}
 ),
 placed as (
     select
         *,
-        offset >= coalesce(
+        topic = {input_name} and offset >= coalesce(
             from_json({committed}, 'map<string, bigint>')[string(partition)],
             0
         ) as is_above

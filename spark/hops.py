@@ -79,6 +79,7 @@ OUTBOX_TO = "outbox → "  # and the topic
 
 VALUE = "coalesce(sha256, 'no value')"
 KEY_AND_VALUE = "concat_ws(' ', key, sha256)"
+KAFKA_TOPIC = "substring_index(topic, '@', 1)"  # of one that was created again, too
 IS_DEAD_LETTER = f"topic = '{DEAD_LETTER_TOPIC}'"
 
 
@@ -136,7 +137,7 @@ def producer_hops(input_topic: str) -> list[Hop]:
 
 def service_hops(input_topic: str) -> list[Hop]:
     """Return the hops from the input topic through the service's database to its outbox."""
-    of_input = f"topic = '{input_topic}'"
+    of_input = f"{KAFKA_TOPIC} = '{input_topic}'"
     return [
         Hop(
             input_to_tracking(input_topic),
@@ -291,7 +292,7 @@ def publish_hop() -> Hop:
                 when="is_event",
             ),
         ),
-        name_of_row=f"'{OUTBOX_TO}' || topic",
+        name_of_row=f"'{OUTBOX_TO}' || {KAFKA_TOPIC}",
     )
 
 

@@ -10,11 +10,18 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 
-from spark.landing_query import accept_losses, exclusive_lock, find_start, start_landing
-from spark.losses import FORM, parse_loss
+from spark.landing_query import (
+    accept_later,
+    accept_losses,
+    exclusive_lock,
+    find_start,
+    start_landing,
+)
+from spark.losses import FORM, Loss, parse_loss
 from spark.parts import load_parts
 from spark.session import describe, exit_with_error, make_session
 from spark.settings import Settings
+from spark.topic_ids import Later, parse_later
 from spark.topics import topics_to_land
 
 # What Kafka, Spark, its JVM or a file may raise.
@@ -29,9 +36,10 @@ def main() -> None:
         "--accept-loss",
         action="append",
         default=[],
-        type=parse_loss,
+        type=parse_accepted,
         metavar=FORM,
-        help="go on without these records, which Kafka deleted before they landed",
+        help="go on without these records, which Kafka deleted before they landed;"
+        " with a topic that was created again: TOPIC@ID",
     )
     arguments = parser.parse_args()
     settings = Settings()
@@ -41,14 +49,33 @@ def main() -> None:
     try:
         with exclusive_lock(settings.delta_root):
             spark = make_session("land", settings.spark_jars_dir)
-            if arguments.accept_loss:
-                accept_losses(spark, settings, topics.all(), arguments.accept_loss)
+            accept(spark, settings, topics.all(), arguments.accept_loss)
             land(spark, settings, topics.all(), once=arguments.once)
     except BlockingIOError:
         exit_with_error(f"another land is at work in {settings.delta_root}: stop it first")
     except FAILURES as error:
         sentence = explain(error, settings.delta_root)
         exit_with_error(f"landing has ended: {sentence}")
+
+
+def parse_accepted(text: str) -> Loss | Later:
+    """Return what --accept-loss names."""
+    return parse_later(text) or parse_loss(text)
+
+
+def accept(
+    spark: SparkSession,
+    settings: Settings,
+    topics: Sequence[str],
+    accepted: Sequence[Loss | Later],
+) -> None:
+    """Remember what somebody accepts."""
+    later = [one for one in accepted if isinstance(one, Later)]
+    losses = [one for one in accepted if isinstance(one, Loss)]
+    if later:
+        accept_later(spark, settings, topics, later)
+    if losses:
+        accept_losses(spark, settings, topics, losses)
 
 
 def land(spark: SparkSession, settings: Settings, topics: Sequence[str], *, once: bool) -> None:

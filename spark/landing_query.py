@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
@@ -31,11 +31,49 @@ from spark.losses import (
     refuse_losses,
     refuse_others,
 )
-from spark.positions import EARLIEST, LATEST, Position, offsets_at, partitions_of, starting_offsets
+from spark.positions import (
+    EARLIEST,
+    LATEST,
+    Position,
+    in_kafka,
+    offsets_at,
+    partitions_of,
+    rename,
+    starting_offsets,
+)
 from spark.session import log_progress
 from spark.settings import Settings
+from spark.topic_ids import (
+    Later,
+    Seen,
+    TopicIds,
+    confirm,
+    find_topic_ids,
+    latest_names,
+    name_topics,
+    note_topics,
+    read_seen,
+    refuse_later,
+    refuse_other_topics,
+)
 
 Append = Callable[[DataFrame, str, str, int], None]  # rows, table's path, query id, batch id
+
+
+class TopicsFound(NamedTuple):
+    """The topics that are there now, and those that have landed."""
+
+    ids: TopicIds
+    seen: Seen
+    begins: dict[Position, int]  # the first offset that Kafka has, by the names of rows
+
+
+class Start(NamedTuple):
+    """Where landing goes on, and in which topics."""
+
+    topic_ids: TopicIds
+    names: Mapping[str, str]  # what the rows of each topic are called
+    offsets: Mapping[Position, int]  # by Kafka's names
 
 
 def append_once(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
@@ -59,15 +97,19 @@ def start_landing(
 ) -> StreamingQuery:
     """Start the query where its checkpoint ends, or after the tables' last rows if that is lost."""
     query_id: Future[str] = Future()
+    start = find_start(spark, settings, topics)
+    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
 
     def land(batch: DataFrame, batch_id: int) -> None:
         """Append each topic's rows to its table; Kafka is read once for all of them."""
         batch.persist()
         landed = []
         counts = batch.groupBy("topic").count().collect()
+        confirm(admin, start.topic_ids)
         for topic, count in sorted(counts):
             is_of_topic = F.col("topic") == topic
-            rows = batch.where(is_of_topic)
+            name = F.lit(start.names[topic])
+            rows = batch.where(is_of_topic).withColumn("topic", name)
             path = table_path(settings.delta_root, topic)
             append(rows, path, query_id.result(), batch_id)
             landed.append(f"{topic} {count:,}")
@@ -75,7 +117,7 @@ def start_landing(
         summary = ", ".join(landed) or "nothing"
         log_progress(f"batch {batch_id}: {summary}")
 
-    records = read_topics(spark, settings, topics)
+    records = read_topics(spark, settings, start.offsets)
     records = records.drop("timestampType")
     writer = records.writeStream.foreachBatch(land)
     if once:
@@ -89,10 +131,12 @@ def start_landing(
     return query
 
 
-def read_topics(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> DataFrame:
+def read_topics(
+    spark: SparkSession, settings: Settings, start: Mapping[Position, int]
+) -> DataFrame:
     """Return the stream of all records; it fails if some were deleted before they landed."""
-    start = find_start(spark, settings, topics)
     waiting = waiting_from(settings, start)
+    topics = {topic for topic, _partition in start}
     options: dict[str, Any] = {
         "kafka.bootstrap.servers": settings.kafka_bootstrap_servers,
         "kafka.isolation.level": "read_committed",
@@ -106,20 +150,34 @@ def read_topics(spark: SparkSession, settings: Settings, topics: Sequence[str]) 
     return reader.load()
 
 
-def find_start(
-    spark: SparkSession, settings: Settings, topics: Sequence[str]
-) -> dict[Position, int]:
+def find_start(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> Start:
     """Make the missing tables, and return the offset at which each partition goes on.
 
-    End the job if Kafka has deleted what has not landed.
+    End the job if Kafka has deleted what has not landed, or a topic is another one than before.
     """
-    begins = first_held(settings, topics)
+    found = look_at_topics(spark, settings, topics)
+    refuse_later(found.seen, found.ids)
+    names = name_topics(found.seen, found.ids)
     checkpoint = checkpoint_path(settings.delta_root)
     refuse_damaged_checkpoint(spark, checkpoint)
     refuse_damaged_logs(spark, settings.delta_root, checkpoint, topics)
     make_tables(spark, settings.delta_root, topics)
+    offsets = find_offsets(spark, settings, topics, names, found.begins)
+    note_topics(spark, settings.delta_root, found.seen, found.ids)
+    return Start(found.ids, names, in_kafka(offsets))
+
+
+def find_offsets(
+    spark: SparkSession,
+    settings: Settings,
+    topics: Sequence[str],
+    names: Mapping[str, str],
+    begins: Mapping[Position, int],
+) -> dict[Position, int]:
+    """Return where each partition goes on; end the job if something before that is lost."""
+    checkpoint = checkpoint_path(settings.delta_root)
     if keep_checkpoint(spark, checkpoint, topics):
-        ends = committed_ends(spark, checkpoint)
+        ends = rename(committed_ends(spark, checkpoint), names)
         reached = {position: ends.get(position, 0) for position in begins}
         if not find_losses(reached, begins):
             return reached
@@ -133,11 +191,14 @@ def find_start(
     return start
 
 
-def first_held(settings: Settings, topics: Sequence[str]) -> dict[Position, int]:
-    """Return the first offset that Kafka has of each partition."""
+def look_at_topics(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> TopicsFound:
+    """Return what Kafka has now, and what has landed of these topics."""
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     partitions = partitions_of(admin, topics)
-    return offsets_at(admin, partitions, EARLIEST)
+    topic_ids = find_topic_ids(admin, topics)  # first: what is created again later has another one
+    seen = read_seen(spark, settings.delta_root)
+    begins = offsets_at(admin, partitions, EARLIEST)
+    return TopicsFound(topic_ids, seen, rename(begins, name_topics(seen, topic_ids)))
 
 
 def waiting_from(settings: Settings, start: Mapping[Position, int]) -> dict[Position, range]:
@@ -156,9 +217,11 @@ def find_lost(
     """Return what Kafka has deleted and what has not landed.
 
     A lake that is new misses nothing; one that has begun has seen every partition from its start.
+    One with a later topic had begun before that.
     """
     checkpoint = checkpoint_path(settings.delta_root)
-    has_begun = bool(checkpoint_topics(spark, checkpoint))
+    has_later = any("@" in topic for topic, _partition in begins)
+    has_begun = has_later or bool(checkpoint_topics(spark, checkpoint))
     reached = dict.fromkeys(begins, 0) if has_begun else {}
     for position, offsets in landed.items():
         reached[position] = offsets.stop
@@ -169,7 +232,7 @@ def accept_losses(
     spark: SparkSession, settings: Settings, topics: Sequence[str], accepted: Sequence[Loss]
 ) -> None:
     """Remember that these losses are accepted, if they are exactly what is lost."""
-    begins = first_held(settings, topics)
+    begins = look_at_topics(spark, settings, topics).begins
     make_tables(spark, settings.delta_root, topics)
     landed = landed_so_far(spark, settings.delta_root, topics)
     losses = find_lost(spark, settings, landed, begins)
@@ -192,6 +255,19 @@ def has_no_row(rows: DataFrame, loss: Loss) -> bool:
     return found.isEmpty()
 
 
+def accept_later(
+    spark: SparkSession, settings: Settings, topics: Sequence[str], accepted: Sequence[Later]
+) -> None:
+    """Let the rows of these topics land under names of their own, if they were created again.
+
+    The checkpoint goes first: its offsets are those of the earlier topics.
+    """
+    found = look_at_topics(spark, settings, topics)
+    refuse_other_topics(accepted, found.seen, found.ids)
+    delete_checkpoint(spark, checkpoint_path(settings.delta_root))
+    note_topics(spark, settings.delta_root, found.seen, dict(accepted))
+
+
 def landed_so_far(
     spark: SparkSession, delta_root: str, topics: Sequence[str]
 ) -> dict[Position, range]:
@@ -202,7 +278,8 @@ def landed_so_far(
     tables = read_landed(spark, delta_root, topics)
     landed = landed_positions(tables)
     checkpoint = checkpoint_path(delta_root)
-    ends = list(committed_ends(spark, checkpoint).items())
+    names = latest_names(read_seen(spark, delta_root))
+    ends = list(rename(committed_ends(spark, checkpoint), names).items())
     for accepted in read_accepted(spark, delta_root):
         loss = accepted.loss
         ends.append(((loss.topic, loss.partition), loss.last + 1))

@@ -43,7 +43,7 @@ class Accepted(NamedTuple):
 
 def parse_loss(text: str) -> Loss:
     """Return what --accept-loss names."""
-    match = re.fullmatch(r"([\w.-]+)/(\d+):(\d+)-(\d+)", text)
+    match = re.fullmatch(r"([\w.@-]+)/(\d+):(\d+)-(\d+)", text)
     refusal = ArgumentTypeError(f"{text} is not {FORM}, such as order.events/0:5-7")
     if match is None:
         raise refusal

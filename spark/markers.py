@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark.frames import RANGES_SCHEMA, expected_offsets, query
-from spark.positions import Position
+from spark.positions import Position, kafka_topic
 from spark.session import locate, log_progress
 from spark.settings import Settings
 from spark.statements import read_statements
@@ -100,7 +100,10 @@ def read_records(spark: SparkSession, settings: Settings, stretches: Ranges) -> 
     assigned: dict[str, list[int]] = defaultdict(list)
     starts: dict[str, dict[int, int]] = defaultdict(dict)
     stops: dict[str, dict[int, int]] = defaultdict(dict)
-    for (topic, partition), offsets in stretches.items():
+    names: dict[Any, Any] = {}  # what rows are called, by Kafka's name
+    for (name, partition), offsets in stretches.items():
+        topic = kafka_topic(name)
+        names[topic] = name
         assigned[topic].append(partition)
         starts[topic][partition] = offsets.start
         stops[topic][partition] = offsets.stop
@@ -112,7 +115,8 @@ def read_records(spark: SparkSession, settings: Settings, stretches: Ranges) -> 
         "endingOffsets": json.dumps(stops),
         "includeHeaders": True,
     }
-    return spark.read.format("kafka").options(**options).load()
+    records = spark.read.format("kafka").options(**options).load()
+    return records.replace(names, subset=["topic"])
 
 
 def as_frame(spark: SparkSession, ranges: Ranges) -> DataFrame:

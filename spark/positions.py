@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from confluent_kafka import (
     Consumer,
@@ -26,6 +27,7 @@ BROKER_TIMEOUT_SECONDS = 30  # a broker that has not answered by then is down
 READ_SECONDS = 10  # a record that has not come by then will not
 
 Position = tuple[str, int]  # topic and partition
+Found = TypeVar("Found")
 
 
 def partitions_of(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
@@ -95,6 +97,22 @@ def current_offsets(
         end = ends[position]
         offsets[position] = range(begin, end)
     return offsets
+
+
+def rename(offsets: Mapping[Position, Found], names: Mapping[str, str]) -> dict[Position, Found]:
+    """Return the same by other names of the topics."""
+    return {(names.get(topic, topic), number): found for (topic, number), found in offsets.items()}
+
+
+def in_kafka(offsets: Mapping[Position, Found]) -> dict[Position, Found]:
+    """Return the same by Kafka's names: rows of a topic that was created again are topic@id."""
+    return {(kafka_topic(name), number): found for (name, number), found in offsets.items()}
+
+
+def kafka_topic(name: str) -> str:
+    """Return Kafka's name of the topic whose rows are called so."""
+    topic, _, _topic_id = name.partition("@")
+    return topic
 
 
 def starting_offsets(start: Mapping[Position, int]) -> str:

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from contract import names
 from spark import outcome, positions, report
@@ -26,6 +27,7 @@ from spark.frames import (
     identify_landed,
     late_sources,
     lost_offsets,
+    place_ledger,
     read_ledger,
     remember_forgotten,
 )
@@ -54,6 +56,14 @@ from spark.session import (
 from spark.settings import Settings, refuse_dedup_store
 from spark.snapshot import open_snapshots, read_tables
 from spark.standstill import Behind, GroupLook, Patience, hops_behind, look_at_group
+from spark.topic_ids import (
+    Seen,
+    describe_later,
+    earlier_names,
+    find_topic_ids,
+    name_topics,
+    read_seen,
+)
 from spark.topics import Topics, topics_to_land
 
 Row = dict[str, Any]
@@ -80,6 +90,17 @@ class Judged(NamedTuple):
     counts: list[Row]  # of all ids
 
 
+class Extent(NamedTuple):
+    """The offsets of each partition, by what rows of its topic are called."""
+
+    current: Mapping[Position, range]  # what Kafka holds
+    earlier: Mapping[Position, range]  # what landed of topics that were deleted and created again
+
+    def all(self) -> dict[Position, range]:
+        """Return both."""
+        return {**self.current, **self.earlier}
+
+
 class Databases(NamedTuple):
     """What the databases held, and how far Connect has read their logs."""
 
@@ -99,6 +120,9 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
     topics = topics_to_land(settings, parts)
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     partitions = positions.partitions_of(admin, topics.all())
+    seen = read_seen(spark, settings.delta_root)
+    names_of_rows = name_topics(seen, find_topic_ids(admin, topics.all()))
+    topics = topics._replace(input_name=names_of_rows[topics.input])
     patience = Patience(options.deadline, settings.reconcile_behind_seconds)
 
     # In this sequence, what is committed has its rows in the snapshot, and what is in the snapshot
@@ -107,7 +131,8 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
     databases = read_databases(spark, settings, parts, options.ledger, patience)
     frames = databases.frames
     retired = retired_topics(spark, settings, topics, frames["outbox"])
-    current = positions.current_offsets(admin, partitions, last=topics.input)
+    in_kafka = positions.current_offsets(admin, partitions, last=topics.input)
+    current = positions.rename(in_kafka, names_of_rows)
     has_landed = options.land and land_here(spark, settings, topics)
     behind = [] if has_landed else wait_until_landed(spark, settings, topics, current, patience)
     if retired:
@@ -115,6 +140,7 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
         topics = topics._replace(events=events)
         tables = read_landed(spark, settings.delta_root, retired)
         current |= landed_positions(tables)
+    extent = Extent(current, earlier_positions(spark, settings, seen))
 
     accepted = read_accepted(spark, settings.delta_root)
     losses = [one.loss for one in accepted]
@@ -122,7 +148,9 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
     findings: list[Row] = []
     failed_repairs: list[Row] = []
     if not behind:
-        frames |= read_lake(spark, settings, topics, current, losses)
+        frames |= read_lake(spark, settings, topics, extent, losses)
+        if extent.earlier:
+            frames["ledger"] = place_ledger(frames)
         frames |= remember_forgotten(frames)
         stuck_hops = hops_of_slots(databases.not_passed, topics)
         orders = databases.rows // ROWS_OF_AN_ORDER
@@ -142,13 +170,13 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
         "run_id": run_id,
         "hops": report.sort_by_path(counts, path),
         "findings": report.sort_by_path(findings, path),
-        "accepted_losses": [one.describe() for one in accepted],
+        "accepted_losses": [*describe_later(seen), *(one.describe() for one in accepted)],
         "failed_repairs": report.sort_by_path(failed_repairs, path),
         **report.verdict_of(counts, behind),
         "positions": {
             "committed": group.committed,
             "log": databases.log_positions,
-            "ends": end_offsets(current),
+            "ends": end_offsets(extent.all()),
         },
     }
     store_run(spark, settings, result, topics)
@@ -254,20 +282,31 @@ def wait_until_landed(
         return []
     waiting = left()
     count = sum(len(offsets) for offsets in waiting.values())
-    since = positions.written_at(settings.kafka_bootstrap_servers, waiting)
+    in_kafka = positions.in_kafka(waiting)
+    since = positions.written_at(settings.kafka_bootstrap_servers, in_kafka)
     return [Behind(TOPICS_TO_LANDED, count, since, where)]
+
+
+def earlier_positions(spark: SparkSession, settings: Settings, seen: Seen) -> dict[Position, range]:
+    """Return what has landed of topics that were deleted and created again: it is all there is."""
+    found: dict[Position, range] = {}
+    for topic, earlier in earlier_names(seen).items():
+        table = read_landed(spark, settings.delta_root, [topic])
+        rows = table.where(F.col("topic").isin(*earlier))
+        found |= landed_positions(rows)
+    return found
 
 
 def read_lake(
     spark: SparkSession,
     settings: Settings,
     topics: Topics,
-    current: Mapping[Position, range],
+    extent: Extent,
     losses: Sequence[Loss],
 ) -> Frames:
     """Return what has landed, every offset that must have, and those of losses."""
     tables = read_landed(spark, settings.delta_root, topics.all())
-    landed = identify_landed(tables, current, topics)
+    landed = identify_landed(tables, extent.all(), topics)
     landed.persist()
     found = landed_positions(landed)
     log_progress("everything has landed")
@@ -276,13 +315,13 @@ def read_lake(
         position = (loss.topic, loss.partition)
         firsts[position] = min(loss.first, firsts.get(position, loss.first))
     expected = {}
-    for position, offsets in current.items():
+    for position, offsets in extent.all().items():
         # Kafka may have deleted what landed long ago.
         first = min(offsets.start, firsts.get(position, offsets.start))
         expected[position] = range(first, offsets.stop)
     return {
         "landed": landed,
-        "expected_offset": expected_records(settings, landed, expected, current),
+        "expected_offset": expected_records(settings, landed, expected, extent.current),
         "lost_offset": lost_offsets(spark, losses),
     }
 
@@ -291,7 +330,7 @@ def rows_of_hops(
     frames: Frames, parts: Sequence[Part], topics: Topics, committed: Mapping[int, int]
 ) -> tuple[DataFrame, DataFrame]:
     """Return the rows of all hops, and the sources that are late."""
-    late = late_sources(frames, topics.input, committed)
+    late = late_sources(frames, topics, committed)
     derived = derive_frames(frames, parts)
     hops = path_of(topics, parts)
     return union_hops(frames | derived, hops), late

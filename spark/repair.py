@@ -27,6 +27,7 @@ from spark.session import (
     make_session,
 )
 from spark.settings import Settings
+from spark.topic_ids import find_recreated, read_seen
 
 SHOWN = 20  # findings for people, with the rows of both sides
 
@@ -145,17 +146,33 @@ def do(spark: SparkSession, settings: Settings, step: Step) -> Problems:
     """Do one act for its findings; return the ids for which it could not be done, and why."""
     ids = {finding.id for finding in step.findings}
     match step.act:
-        case Act.LAND:
-            return land_records(spark, settings, step.run_id, ids)
-        case Act.REMOVE:
-            return remove_repeats(spark, settings, ids)
+        case Act.LAND | Act.REMOVE | Act.HAND_OVER:
+            return do_with_rows(spark, settings, step, ids)
         case Act.RESEND:
             topics = {finding.id: topic_of(finding.hop) for finding in step.findings}
             return resend_events(settings, topics)
         case Act.SEND_ENTRY:
             return send_entries(settings, ids)
+
+
+def do_with_rows(
+    spark: SparkSession, settings: Settings, step: Step, positions: set[str]
+) -> Problems:
+    """Do one act with landed rows.
+
+    Kafka does not say of which topic a record was, and one table has the rows of both.
+    """
+    recreated = find_recreated(positions, read_seen(spark, settings.delta_root))
+    positions -= recreated
+    problems = dict.fromkeys(recreated, "its topic was created again: this takes a person")
+    match step.act:
+        case Act.LAND:
+            problems |= land_records(spark, settings, step.run_id, positions)
+        case Act.REMOVE:
+            problems |= remove_repeats(spark, settings, positions)
         case Act.HAND_OVER:
-            return hand_over(spark, settings, ids, step.deadline)
+            problems |= hand_over(spark, settings, positions, step.deadline)
+    return problems
 
 
 def tell(proposals: Sequence[Proposal]) -> None:

@@ -13,6 +13,7 @@ class Topics(NamedTuple):
     """Every topic that is landed."""
 
     input: str  # what the service reads
+    input_name: str  # what its rows are called: another name if it was created again
     events: tuple[str, ...]  # written by Connect, from an outbox
     other_inputs: tuple[str, ...] = ()  # what the extras read
 
@@ -32,6 +33,7 @@ def topics_to_land(settings: Settings, parts: Sequence[Part]) -> Topics:
         other_inputs += part.input_topics
     return Topics(
         input=settings.input_topic,
+        input_name=settings.input_topic,
         events=tuple(without_repeats(events)),
         other_inputs=tuple(other_inputs),
     )

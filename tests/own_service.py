@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from ops.stack.stack import Stack
-from tests.client import fresh, has_leaders, until
+from tests.client import fresh, has_leaders, until, until_handled
 
 MODULE = ("service",)
 
@@ -26,6 +26,19 @@ def make_topic(partitions: int = 3, name: str = "") -> str:
     admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
     until(lambda: has_leaders(topic, partitions), bool, 30, f"{topic} has no leaders")
     return topic
+
+
+def make_again(topic: str, partitions: int = 3) -> None:
+    """Delete a topic, and create it again."""
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    admin.delete_topics([topic])[topic].result(30)
+    until(
+        lambda: topic in admin.list_topics(timeout=10).topics,
+        lambda is_there: not is_there,
+        30,
+        f"{topic} is still there",
+    )
+    make_topic(partitions, topic)
 
 
 class OwnService:
@@ -101,6 +114,21 @@ def own_service(
     finally:
         process.kill()
         process.wait(10)
+
+
+def handle_all(stack: Stack, topic: str) -> None:
+    """Let a service handle what is on the topic."""
+    with own_service(stack, topic) as service:
+        service.until_logged('"event": "assigned"')
+        until_handled(30, topic, topic)
+        service.stop()
+
+
+def run_offsets(stack: Stack, topic: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run `python -m service.offsets` for the topic's group."""
+    env = stack.env() | {"INPUT_TOPIC": topic, "GROUP_ID": topic}
+    command = [sys.executable, "-m", "service.offsets", *words]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
 def free_port() -> int:

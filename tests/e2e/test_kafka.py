@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -46,7 +44,14 @@ from tests.client import (
     until_handled,
 )
 from tests.load import orders
-from tests.own_service import OwnService, make_topic, own_service
+from tests.own_service import (
+    OwnService,
+    handle_all,
+    make_again,
+    make_topic,
+    own_service,
+    run_offsets,
+)
 
 AUTHORIZER = """
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
@@ -412,21 +417,6 @@ def rebalances_of_a_restart(stack: Stack, **settings: str) -> int:
             return len(given.findall(other.log())) - before
 
 
-def run_offsets(stack: Stack, topic: str, *words: str) -> "subprocess.CompletedProcess[str]":
-    """Run `python -m service.offsets` for the topic's group."""
-    env = stack.env() | {"INPUT_TOPIC": topic, "GROUP_ID": topic}
-    command = [sys.executable, "-m", "service.offsets", *words]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
-
-
-def handle_all(stack: Stack, topic: str) -> None:
-    """Let a service handle what is on the topic."""
-    with own_service(stack, topic) as service:
-        service.until_logged('"event": "assigned"')
-        until_handled(30, topic, topic)
-        service.stop()
-
-
 @pytest.mark.parametrize("database", ["ours", "older"])
 def test_lost_offsets_are_no_first_start(spoiled: Stack, database: str) -> None:
     """A group that was deleted stops with a sentence, and goes on when the loss is accepted.
@@ -462,14 +452,6 @@ def forget_begun(topic: str) -> None:
     with connect(role="postgres") as admin:
         admin.execute("delete from input_partition where group_id = %s", [topic])
         admin.execute("delete from input_topic where topic = %s", [topic])
-
-
-def make_again(topic: str) -> None:
-    """Delete a topic, and create it again."""
-    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
-    admin.delete_topics([topic])[topic].result(30)
-    until(lambda: topic in admin.list_topics(timeout=10).topics, lambda there: not there, 30, topic)
-    make_topic(name=topic)
 
 
 def test_a_topic_that_is_created_again_is_another_one(spoiled: Stack) -> None:

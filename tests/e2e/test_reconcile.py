@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 import time
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from psycopg.conninfo import make_conninfo
 from pyspark.sql import SparkSession
 
-from contract.events import ACCEPTED, EVENTS
+from contract.events import ACCEPTED, DEAD_LETTER, EVENTS
 from contract.names import INPUT_TOPIC
 from contract.samples import CHANGED
 from ops.stack.stack import Stack
@@ -26,13 +28,15 @@ from spark.hops import (
     TRACKING_TO_AUDIT_ENTRY,
     TRACKING_TO_AUDIT_MARK,
     input_to_tracking,
+    ledger_to_input,
 )
-from spark.landing_query import accept_losses, start_landing
+from spark.landing_query import accept_later, accept_losses, start_landing
 from spark.losses import parse_loss
 from spark.parts import load_parts
 from spark.reconcile import Options, run
 from spark.settings import Settings as SparkSettings
 from spark.snapshot import open_snapshot, table_statements
+from spark.topic_ids import Later, find_topic_ids
 from spark.topics import topics_to_land
 from tests.builders import value
 from tests.client import (
@@ -50,6 +54,7 @@ from tests.client import (
     until_published,
 )
 from tests.load import load, orders
+from tests.own_service import handle_all, make_again, make_topic, run_offsets
 from tests.reconciliation import GOOD, Reconcile, all_matched, hop
 
 
@@ -172,9 +177,11 @@ def test_a_landing_that_does_not_run_is_behind(
     assert Path(result["report"]).exists()
 
 
-def run_once(spark: SparkSession, *, land: bool, **settings: Any) -> dict[str, Any]:
+def run_once(
+    spark: SparkSession, *, land: bool, ledger: str | None = None, **settings: Any
+) -> dict[str, Any]:
     """Reconcile the stack of this test, with settings of its own."""
-    options = Options(land=land, ledger=None, deadline=time.monotonic() + 120)
+    options = Options(land=land, ledger=ledger, deadline=time.monotonic() + 120)
     result = run(spark, SparkSettings(**settings), load_parts(), options)
     spark.catalog.clearCache()
     return result
@@ -223,12 +230,17 @@ def test_a_second_copy_of_an_event_is_allowed(stack: Stack, reconcile: Reconcile
 
 
 def defects(stack: Stack, result: dict[str, Any]) -> set[tuple[str, str, str]]:
+    """Return hop, outcome and id of every defect of a run of this stack's lake."""
+    return defects_in(Path(stack.env()["DELTA_ROOT"]), result)
+
+
+def defects_in(delta_root: Path, result: dict[str, Any]) -> set[tuple[str, str, str]]:
     """Return hop, outcome and id of every defect of a run; the findings are only the first."""
     if not result["findings"]:
         return set()
     outcomes = (
         QueryBuilder()
-        .register("outcome", DeltaTable(f"{stack.env()['DELTA_ROOT']}/reconcile/outcome"))
+        .register("outcome", DeltaTable(delta_root / "reconcile" / "outcome"))
         .execute(
             f"select hop, outcome, id from outcome where run_id = '{result['run_id']}'"
             " and outcome not in ('matched', 'late')"
@@ -340,6 +352,77 @@ def test_a_landed_row_removed_or_doubled_is_found(
     [missing, doubled] = (f"order.events/{partition}/{offset}" for partition, offset in places[:2])
     assert ("missing", missing) in found
     assert ("duplicate", doubled) in found
+
+
+def send_with_ledger(topic: str, count: int, ledger: Path) -> list[tuple[int, int]]:
+    """Send a record that is no order and so many orders, and note what was acknowledged."""
+    bad = Sent("bad", "bad", b"{")
+    names = [fresh("order") for _ in range(count)]
+    sent = [bad, *(Sent(name, name, value(name)) for name in names)]
+    places = send(sent, topic)
+    with ledger.open("a") as lines:
+        for one, (partition, offset) in zip(sent, places, strict=True):
+            content = one.value or b""
+            line = {
+                "topic": topic,
+                "partition": partition,
+                "offset": offset,
+                "value_sha256": sha256(content).hexdigest(),
+                "message_id": one.message_id,
+                "expected": DEAD_LETTER if one is bad else ACCEPTED,
+            }
+            lines.write(json.dumps(line) + "\n")
+    return places
+
+
+@pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+@pytest.mark.parametrize("count", [10, 60])
+def test_a_topic_that_was_created_again_reconciles(
+    stack: Stack, spark: SparkSession, tmp_path: Path, count: int
+) -> None:
+    """Shorter or longer than the earlier one: each record is compared by the topic that it is of.
+
+    Nothing is lost or doubled, also by the producer's ledger; a landed row that is taken away from
+    either is found.
+    """
+    until_handled()
+    topic = make_topic()
+    ledger = tmp_path / "ledger.jsonl"
+    root = tmp_path / "delta"
+    settings = SparkSettings(input_topic=topic, group_id=topic, delta_root=str(root))
+    own = settings.model_dump(include={"input_topic", "group_id", "delta_root"})
+    reconcile = partial(run_once, spark, land=True, ledger=str(ledger), **own)
+    places = send_with_ledger(topic, 30, ledger)
+    handle_all(stack, topic)
+    all_matched(reconcile())
+    make_again(topic)
+    later_places = send_with_ledger(topic, count, ledger)
+    assert run_offsets(stack, topic, "--accept-loss").returncode == 0
+    handle_all(stack, topic)
+    with pytest.raises(SystemExit):
+        reconcile()
+    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    topics = topics_to_land(settings, load_parts()).all()
+    [topic_id] = find_topic_ids(admin, [topic]).values()
+    later = Later(topic, topic_id)
+    accept_later(spark, settings, topics, [later])
+
+    result = all_matched(reconcile())
+
+    [accepted] = result["accepted_losses"]
+    assert accepted.startswith(f"{later}: ")
+    for name in (ledger_to_input(topic), input_to_tracking(topic)):
+        assert hop(result, name)["in"] == len(places) + len(later_places)
+    table = DeltaTable(root / "landed" / topic)
+    gone = {str(later): sorted(later_places)[1], topic: sorted(places)[1]}
+    for name, (partition, offset) in gone.items():
+        table.delete(f"topic = '{name}' and partition = {partition} and \"offset\" = {offset}")
+    found = {(outcome, id_) for _, outcome, id_ in defects_in(root, reconcile())}
+    positions = [f"{name}/{partition}/{offset}" for name, (partition, offset) in gone.items()]
+    assert {("missing", position) for position in positions} <= found
+    [(partition, offset), _] = gone.values()
+    by_ledger = f"{topic}/{partition}/{offset}"  # which does not know of the later topic
+    assert {id_ for _outcome, id_ in found} <= {*positions, by_ledger}
 
 
 @pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")

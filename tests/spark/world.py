@@ -248,7 +248,7 @@ class World:
         }
         held |= frames.remember_forgotten(held)
         committed = {SETTLED: self.ends[self.input_topic, SETTLED]}
-        late = frames.late_sources(held, self.input_topic, committed)
+        late = frames.late_sources(held, topics, committed)
         hops = [*make_hops(self.input_topic, self.events), *self.part.hops]
         rows = union_hops(held | frames.derive_frames(held, [self.part]), hops)
         return rows, late
