@@ -306,7 +306,7 @@ def test_a_restored_backup_is_noticed(own: Stack, reconcile: Reconcile) -> None:
     all_matched(reconcile())
 
 
-def start_standby(stack: Stack, folder: Path) -> None:
+def start_standby(stack: Stack, folder: Path, *, keeps_slots: bool = True) -> None:
     """Start a standby as the page says it, and let the primary wait for it."""
     address = f"host={HOST} port={stack.settings.postgres_port} dbname=postgres"
     server = f"{address} user=standby application_name=standby"
@@ -315,7 +315,8 @@ def start_standby(stack: Stack, folder: Path) -> None:
     copy = [*as_somebody(), tool("pg_basebackup"), *words]
     subprocess.run(copy, check=True, capture_output=True, timeout=MINUTE)
     with (folder / "postgresql.auto.conf").open("a") as settings:
-        settings.write("sync_replication_slots = on\nhot_standby_feedback = on\n")
+        synchronize = "on" if keeps_slots else "off"
+        settings.write(f"sync_replication_slots = {synchronize}\nhot_standby_feedback = on\n")
     config = stack.run_dir / "postgresql.conf"
     words = ["-D", str(folder), "-c", f"config_file={config}", "-c", f"port={STANDBY_PORT}"]
     stack.supervisor.spawn("standby", [*as_somebody(), tool("postgres"), *words], stack.env())
@@ -338,25 +339,50 @@ def synchronized_slots() -> list[str]:
         return [str(error)]
 
 
+def fail_over(stack: Stack, folder: Path, slots: list[str]) -> list[str]:
+    """Lose the primary under load, and promote the standby that has these slots.
+
+    Return the ids of the messages that were sent.
+    """
+    data = stack.settings.data_dir / "postgres"
+    try:
+        until(synchronized_slots, lambda names: names == slots, MINUTE, "other slots are there")
+        with load(bursts=200, pause=0.05) as sent:
+            until(lambda: len(sent), lambda count: count > 500, 30, "no load")
+            stack.kill("postgres")
+    finally:
+        stack.supervisor.stop("standby", signal.SIGINT, 20)
+    shutil.rmtree(data)
+    folder.rename(data)
+    stack.start("postgres")
+    administer("select pg_promote()")
+    until_handled()
+    return sent
+
+
 @only_in_prove
 def test_a_standby_goes_on_where_the_primary_was(own: Stack, reconcile: Reconcile) -> None:
     """Under load the primary dies for good, and the standby takes its place: nothing is skipped."""
-    data = own.settings.data_dir / "postgres"
     standby = own.settings.data_dir / "standby"
     start_standby(own, standby)
-    try:
-        both = ["audit_outbox", SLOT]
-        until(synchronized_slots, lambda names: names == both, MINUTE, "the slots are not there")
-        with load(bursts=200, pause=0.05) as sent:
-            until(lambda: len(sent), lambda count: count > 500, 30, "no load")
-            own.kill("postgres")
-    finally:
-        own.supervisor.stop("standby", signal.SIGINT, 20)
-    shutil.rmtree(data)
-    standby.rename(data)
-    own.start("postgres")
-    administer("select pg_promote()")
-    until_handled()
+    sent = fail_over(own, standby, slots=["audit_outbox", SLOT])
+    all_published(sent)
+    until_well()
+    all_matched(reconcile())
+
+
+@only_in_prove
+def test_control_a_standby_without_the_slots_publishes_nothing(
+    own: Stack, reconcile: Reconcile
+) -> None:
+    """The control: a standby that does not synchronize has no slot to go on with, as is found."""
+    standby = own.settings.data_dir / "standby"
+    start_standby(own, standby, keeps_slots=False)
+    sent = fail_over(own, standby, slots=[])
+    until_found("slot-missing")
+    assert published(sent) != set(sent)
+    for database in ("fulfillment", "audit"):
+        way_back("Make a slot again", database=database)
     all_published(sent)
     until_well()
     all_matched(reconcile())
