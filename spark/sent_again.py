@@ -107,6 +107,8 @@ def hand_over(
         {
             "bootstrap.servers": settings.kafka_bootstrap_servers,
             "enable.idempotence": True,
+            "max.in.flight.requests.per.connection": 5,  # what idempotence makes of it anyway
+            "partitioner": "murmur2_random",  # as all producers here; each record names its own
         }
     )
     for topic, offsets in group_by_topic(problems).items():
