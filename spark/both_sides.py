@@ -8,7 +8,14 @@ from pyspark.sql import SparkSession
 
 from spark import positions
 from spark.acts import Finding
-from spark.frames import Frames, derive_frames, identify_landed, lost_offsets, read_ledger
+from spark.frames import (
+    Frames,
+    derive_frames,
+    identify_landed,
+    lost_offsets,
+    read_ledger,
+    remember_forgotten,
+)
 from spark.hops import OUTBOX_TO, Hop, Rows, make_hops
 from spark.landed_tables import read_landed
 from spark.losses import read_accepted
@@ -30,6 +37,7 @@ def show_both_sides(
     with open_snapshots(settings.databases(), password_file) as of_database:
         frames = read_tables(spark, settings.subscriber, of_database, parts)
         frames |= read_lake(spark, settings, topics)
+        frames |= remember_forgotten(frames)
         frames |= derive_frames(frames, parts)
         hops = make_hops(settings.input_topic)
         for part in parts:
@@ -78,5 +86,6 @@ def find_rows(frames: Frames, rows: Rows, ids: Sequence[str]) -> list[tuple[str,
     """Return the rows of one side that have these ids, each as JSON."""
     frame = frames[rows.frame].where(rows.when)
     with_id = frame.selectExpr(f"string({rows.id}) as id", "to_json(struct(*)) as row")
-    found = with_id.where(with_id.id.isin(list(ids)))
-    return [(id_, row) for id_, row in found.collect()]
+    is_wanted = with_id.id.isin(list(ids))
+    found = with_id.where(is_wanted).collect()
+    return [(id_, row) for id_, row in found]
