@@ -112,9 +112,13 @@ def latest_names(seen: Seen) -> Names:
 
 def earlier_names(seen: Seen) -> dict[str, set[str]]:
     """Return what the rows of those topics are called that are not there any more."""
-    latest = latest_names(seen)
-    found = {topic: set(names.values()) - {latest[topic]} for topic, names in seen.items()}
-    return {topic: names for topic, names in found.items() if names}
+    earlier = {}
+    for topic, latest in latest_names(seen).items():
+        names = set(seen[topic].values())
+        names.remove(latest)
+        if names:
+            earlier[topic] = names
+    return earlier
 
 
 def find_recreated(positions: Iterable[str], seen: Seen) -> set[str]:

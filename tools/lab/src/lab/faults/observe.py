@@ -181,7 +181,11 @@ class Observer:
         """Return the first or the end offset of each partition."""
         asked = {TopicPartition(*place): at for place in places}
         answers = self.admin.list_offsets(asked, request_timeout=ANSWER_SECONDS)
-        return {(of.topic, of.partition): answer.result().offset for of, answer in answers.items()}
+        found = {}
+        for partition, answer in answers.items():
+            place = (partition.topic, partition.partition)
+            found[place] = answer.result().offset
+        return found
 
     def read(self, sent: Sequence[Sent], *, landed: bool) -> Facts:
         """Return what is there now; raise one of FAILURES if something cannot be asked."""
@@ -274,6 +278,10 @@ class Observer:
 
 def as_record(message: Message) -> Record:
     """Return a message of the client as a plain row."""
-    place = Place(message.topic() or "", message.partition() or 0, message.offset() or 0)
+    place = Place(
+        message.topic() or "",
+        message.partition() or 0,
+        message.offset() or 0,
+    )
     headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])
     return Record(place, message.key(), message.value(), tuple(headers))

@@ -18,7 +18,8 @@ def write(document: Row, output: Path) -> None:
     rest = {name: value for name, value in document.items() if name != "cells"}
     head = json.dumps(rest).removesuffix("}")
     rows = ",\n".join(map(json.dumps, document["cells"]))
-    output.with_suffix(".json").write_text(f'{head}, "cells": [\n{rows}\n]}}\n')
+    text = f'{head}, "cells": [\n{rows}\n]}}\n'
+    output.with_suffix(".json").write_text(text)
 
 
 def read_before(output: Path | None) -> Row:
