@@ -6,14 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.landing_query import start_landing
-from tests.spark.topics import Topics, each_once
-
-
-def land(spark: SparkSession, topics: Topics, delta_root: Path) -> None:
-    """Land what is there, as `land --once` does in a process of its own."""
-    settings = topics.settings(delta_root)
-    start_landing(spark, settings, topics.names, once=True).awaitTermination()
+from tests.spark.topics import Topics, each_once, land_once
 
 
 def forget_logs(spark: SparkSession) -> None:
@@ -47,7 +40,7 @@ def lake(spark: SparkSession, topics: Topics, tmp_path: Path) -> Path:
     first, _ = topics.names
     for _ in range(2):
         topics.send(first, 10)
-        land(spark, topics, tmp_path)
+        land_once(spark, topics, tmp_path)
     topics.send(first, 10)
     return tmp_path
 
@@ -58,7 +51,7 @@ def refused(
     """Return the sentence with which landing ends."""
     forget_logs(spark)
     with pytest.raises(SystemExit) as ended:
-        land(spark, topics, lake)
+        land_once(spark, topics, lake)
     assert ended.value.code == 2
     return error.readouterr().err.splitlines()[-1]
 
@@ -78,7 +71,7 @@ def test_a_damaged_checkpoint_is_named_and_can_be_removed(
 
     assert f"{file} is damaged: remove the folder {checkpoint}, " in sentence
     shutil.rmtree(checkpoint)
-    land(spark, topics, lake)
+    land_once(spark, topics, lake)
     first, second = topics.names
     assert topics.landed(lake) == {first: each_once(30), second: []}
 
@@ -100,7 +93,7 @@ def test_a_log_that_is_cut_off_is_named_and_its_rows_land_again(
     file.unlink()
     shutil.rmtree(lake / "checkpoint")
     forget_logs(spark)
-    land(spark, topics, lake)
+    land_once(spark, topics, lake)
     assert topics.landed(lake) == {first: each_once(30), second: []}
 
 
@@ -119,7 +112,7 @@ def test_an_older_log_that_is_damaged_is_named(
     shutil.move(table, lake / "moved")
     shutil.rmtree(lake / "checkpoint")
     forget_logs(spark)
-    land(spark, topics, lake)
+    land_once(spark, topics, lake)
     assert topics.landed(lake) == {first: each_once(30), second: []}
 
 
@@ -131,6 +124,6 @@ def test_control_without_a_look_at_the_log_its_rows_are_gone(
     first, _ = topics.names
     empty(newest(lake / "landed" / first / "_delta_log", "*.json"))
     forget_logs(spark)
-    land(spark, topics, lake)
+    land_once(spark, topics, lake)
     gone = set(each_once(30)) - set(topics.landed(lake)[first])
     assert gone == set(each_once(20)) - set(each_once(10))

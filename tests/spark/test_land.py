@@ -15,13 +15,7 @@ from spark.landing_query import start_landing
 from spark.parts import load_parts
 from spark.settings import Settings
 from spark.topics import topics_to_land
-from tests.spark.topics import Topics, each_once, rows_of
-
-
-def land(spark: SparkSession, topics: Topics, delta_root: Path) -> None:
-    """Land what is there, as `land --once` does in a process of its own."""
-    settings = topics.settings(delta_root)
-    start_landing(spark, settings, topics.names, once=True).awaitTermination()
+from tests.spark.topics import Topics, each_once, land_once, rows_of
 
 
 def forget_last_commit(delta_root: Path) -> None:
@@ -44,7 +38,7 @@ def test_land_keeps_every_byte(spark: SparkSession, topics: Topics, tmp_path: Pa
     producer.produce(first, None, None, 0)
     assert producer.flush(30) == 0
 
-    land(spark, topics, tmp_path)
+    land_once(spark, topics, tmp_path)
 
     rows = rows_of(tmp_path, first)
     headers = [
@@ -68,11 +62,11 @@ def test_land_makes_a_table_for_a_topic_that_is_still_empty(
     """A topic without records has a table without rows, and what comes later lands in it."""
     first, second = topics.names
     topics.send(first, 3)
-    land(spark, topics, tmp_path)
+    land_once(spark, topics, tmp_path)
     assert topics.landed(tmp_path) == {first: each_once(3), second: []}
 
     topics.send(second, 2)
-    land(spark, topics, tmp_path)
+    land_once(spark, topics, tmp_path)
     assert topics.landed(tmp_path) == {first: each_once(3), second: each_once(2)}
 
 
@@ -83,11 +77,11 @@ def test_land_after_a_lost_commit_changes_no_row(
     first, second = topics.names
     topics.send(first, 10)
     topics.send(second, 10)
-    land(spark, topics, tmp_path)
+    land_once(spark, topics, tmp_path)
     forget_last_commit(tmp_path)
     topics.send(first, 1)
 
-    land(spark, topics, tmp_path)
+    land_once(spark, topics, tmp_path)
 
     assert topics.landed(tmp_path) == {
         first: sorted([*each_once(10), (0, 5)]),
@@ -120,12 +114,12 @@ def test_land_after_a_lost_checkpoint_goes_on_behind_its_tables(
     """With the whole checkpoint deleted nothing lands twice, and nothing is left out."""
     first, second = topics.names
     topics.send(first, 10)
-    land(spark, topics, tmp_path)
+    land_once(spark, topics, tmp_path)
     shutil.rmtree(tmp_path / "checkpoint")
     topics.send(first, 1)
     topics.send(second, 4)
 
-    land(spark, topics, tmp_path)
+    land_once(spark, topics, tmp_path)
 
     assert topics.landed(tmp_path) == {
         first: sorted([*each_once(10), (0, 5)]),

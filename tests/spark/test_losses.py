@@ -10,9 +10,9 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from spark.land import land
-from spark.landing_query import accept_losses, start_landing
+from spark.landing_query import accept_losses
 from spark.losses import Loss, find_losses, parse_loss, read_accepted
-from tests.spark.topics import PARTITIONS, Topics, each_once
+from tests.spark.topics import PARTITIONS, Topics, each_once, land_once
 
 
 class Lake(NamedTuple):
@@ -24,8 +24,7 @@ class Lake(NamedTuple):
 
     def land(self) -> None:
         """Land what is there, as `land --once` does in a process of its own."""
-        settings = self.topics.settings(self.root)
-        start_landing(self.spark, settings, self.topics.names, once=True).awaitTermination()
+        land_once(self.spark, self.topics, self.root)
 
     def accept(self, *losses: Loss) -> None:
         """Accept losses, as `land --accept-loss` does."""

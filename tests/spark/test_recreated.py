@@ -15,7 +15,7 @@ from spark.landing_query import accept_later, append_once, start_landing
 from spark.losses import Loss
 from spark.topic_ids import Later, find_recreated, find_topic_ids
 from tests.own_service import make_again
-from tests.spark.topics import PARTITIONS, Topics, each_once, rows_of
+from tests.spark.topics import PARTITIONS, Topics, each_once, land_once, rows_of
 
 SENTENCE = "deleted and created again since it landed: {later}. What the earlier topic had"
 
@@ -29,8 +29,7 @@ class Lake(NamedTuple):
 
     def land(self) -> None:
         """Land what is there, as `land --once` does in a process of its own."""
-        settings = self.topics.settings(self.root)
-        start_landing(self.spark, settings, self.topics.names, once=True).awaitTermination()
+        land_once(self.spark, self.topics, self.root)
 
     def accept(self, later: Later) -> None:
         """Accept what is lost, as `land --accept-loss` does."""

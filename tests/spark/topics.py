@@ -9,7 +9,9 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from deltalake import DeltaTable, QueryBuilder
+from pyspark.sql import SparkSession
 
+from spark.landing_query import start_landing
 from spark.settings import Settings
 
 PARTITIONS = 2
@@ -83,3 +85,10 @@ def rows_of(delta_root: Path, topic: str) -> list[dict[str, Any]]:
 def each_once(count: int) -> list[tuple[int, int]]:
     """Return the partition and offset of this many records, each once."""
     return sorted((n % PARTITIONS, n // PARTITIONS) for n in range(count))
+
+
+def land_once(spark: SparkSession, topics: Topics, delta_root: Path) -> None:
+    """Land what is there, as `land --once` does in a process of its own."""
+    settings = topics.settings(delta_root)
+    query = start_landing(spark, settings, topics.names, once=True)
+    query.awaitTermination()
