@@ -144,6 +144,23 @@ def test_a_message_whose_audit_entry_is_to_be_sent_is_kept(spoiled: Stack, engin
         assert tested.forget() == 1
 
 
+def test_a_message_whose_audit_entry_was_refused_is_kept(spoiled: Stack, engine: Engine) -> None:
+    """The receiver's answer is in its row alone: reconciliation finds it there for as long."""
+    subscriber = fresh("subscriber")
+    env = spoiled.env() | {"SUBSCRIBER": subscriber}
+    store = load_store("tracking").make_store(partial(write, engine, subscriber))
+    tested = StoreUnderTest("tracking", engine, store, subscriber, env)
+    taken, refused = ids(2)
+    tested.handle([taken, refused])
+    tested.age([taken, refused])
+    with connect(role="postgres") as admin:
+        admin.execute(
+            "update tracking set audit_error = '422: refused' where message_id = %s", [refused]
+        )
+    assert tested.forget() == 1
+    assert query(TRACKED, [taken, refused]) == [(refused,)]
+
+
 def test_control_without_skip_locked_it_waits_for_the_row(
     tested: StoreUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
