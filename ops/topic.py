@@ -1,5 +1,6 @@
 """A topic as it is now, read by a consumer that joins no group and commits nothing."""
 
+import time
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -17,6 +18,9 @@ from ops.stack.supervisor import StackError
 
 SECONDS = 30.0  # a broker that is silent for this long has nothing more
 ANSWER_SECONDS = 5.0  # a broker that is there answers at once
+# A partition that was just created, or that moves, has a leader again in a moment.
+WITHOUT_LEADER = {KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION}
+LEADER_PAUSE_SECONDS = 0.1
 
 
 def refuse_without_topic(client: Producer | AdminClient, bootstrap: str, topic: str) -> None:
@@ -53,10 +57,26 @@ def spans(consumer: Consumer, topic: str, seconds: float = SECONDS) -> dict[int,
     metadata = consumer.list_topics(topic, timeout=seconds)
     found = {}
     for number in metadata.topics[topic].partitions:
-        partition = TopicPartition(topic, number)
-        watermarks = consumer.get_watermark_offsets(partition, seconds)
-        found[number] = range(*(watermarks or ()))
+        found[number] = span_of(consumer, TopicPartition(topic, number), seconds)
     return found
+
+
+def span_of(consumer: Consumer, partition: TopicPartition, seconds: float = SECONDS) -> range:
+    """Return the offsets that a partition has, once it has a leader."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            watermarks = consumer.get_watermark_offsets(partition, seconds)
+        except KafkaException as failure:
+            has_no_leader = failure.args[0].code() in WITHOUT_LEADER
+            if not has_no_leader or time.monotonic() > deadline:
+                raise
+        else:
+            if watermarks is None:
+                raise StackError(f"{partition.topic}: the broker is silent for {seconds} s")
+            return range(*watermarks)
+        time.sleep(LEADER_PAUSE_SECONDS)
+        consumer.list_topics(partition.topic, timeout=seconds)  # asks anew who leads
 
 
 def read(bootstrap: str, topic: str, since: datetime | None = None) -> Iterator[Message]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from ops.stack.supervisor import StackError
-from ops.topic import reader
+from ops.topic import reader, span_of
 
 SECONDS = 10  # for one answer
 PLAINTEXT_ONLY = (
@@ -52,8 +52,8 @@ def read_spans(
     spans = []
     for number, partition in sorted(metadata.partitions.items()):
         asked = TopicPartition(topic, number)
-        low, high = consumer.get_watermark_offsets(asked, timeout=SECONDS) or (0, 0)
+        there = span_of(consumer, asked, SECONDS)
         leader = cluster.brokers[partition.leader]
-        first = int(max(low, high - newest))
-        spans.append(PartitionSpan(leader.host, leader.port, topic, number, first, high))
+        first = int(max(there.start, there.stop - newest))
+        spans.append(PartitionSpan(leader.host, leader.port, topic, number, first, there.stop))
     return spans
