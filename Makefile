@@ -22,21 +22,28 @@ PACKAGES := $(wildcard contract service connect migrations spark extras ops test
 UNIT_TESTS := $(wildcard extras/*/tests/unit tests/unit)
 UNIT_TESTS += $(wildcard tools/lab/tests/unit) # copy: never
 
-# Those that share the two stacks run one after the other, and the containers apart.
-LANES := test-together
-NOT_TOGETHER := tests/compose
+# Lanes run side by side, since each mostly waits. Each has stacks of its own; the containers are apart.
+LAKE := $(wildcard tests/spark extras/*/tests/spark)
+LANES := test-together $(if $(LAKE),test-lake)
+BESIDE := $(LAKE)
 # copy: never {
-# What needs neither of them runs beside them: the others mostly wait.
 APART := $(UNIT_TESTS) tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
 APART += $(addprefix tools/lab/tests/e2e/test_,faults.py ladder.py moments.py)
-APART_LOG := .run/test-apart.log
-APART_PORTS = $$(($${TEST_PORTS:-15500} + 300))
 LANES += test-apart
-NOT_TOGETHER += $(APART)
+BESIDE += $(APART)
 # copy: }
 
+# Run tests below the others in priority, on other ports, and show in the end what they said:
+# $(call beside,name,distance of the ports,tests)
+define beside
+@mkdir -p .run
+@echo "beside the others: $(3); see .run/$(1).log"
+@TEST_RUN=$(1) TEST_PORTS=$$(($${TEST_PORTS:-15500} + $(2))) nice $(BIN)/pytest $(3) >.run/$(1).log 2>&1; \
+  code=$$?; cat .run/$(1).log; exit $$code
+endef
+
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-together unit lint format lock clean
+.PHONY: help venv test test-together test-lake unit lint format lock clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,17 +78,18 @@ unit: venv ## the tests that need no process
 test: venv ## everything, on real parts; the containers apart
 	@$(BIN)/lint-imports
 	@$(if $(CHECK),cd $(CHECK) && $(CURDIR)/$(BIN)/pytest) # copy: never
-	@$(MAKE) --no-print-directory -j2 $(LANES)
+	@$(MAKE) --no-print-directory -j$(words $(LANES)) $(LANES)
 
 test-together: venv
-	@$(BIN)/pytest $(addprefix --ignore=,$(NOT_TOGETHER))
+	@$(BIN)/pytest $(addprefix --ignore=,tests/compose $(BESIDE))
+
+test-lake: venv
+	$(call beside,test-lake,900,$(LAKE))
 
 # copy: never {
 .PHONY: test-apart
 test-apart: venv
-	@mkdir -p $(dir $(APART_LOG))
-	@echo "beside the others, and below them in priority: $(APART); see $(APART_LOG)"
-	@TEST_PORTS=$(APART_PORTS) nice $(BIN)/pytest $(APART) >$(APART_LOG) 2>&1; code=$$?; cat $(APART_LOG); exit $$code
+	$(call beside,test-apart,300,$(APART))
 
 # copy: }
 # copy: with ops {

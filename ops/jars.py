@@ -1,7 +1,7 @@
 """Jars by Maven, once for each state of a pom: a second start downloads nothing."""
 
+import fcntl
 import hashlib
-import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -27,17 +27,22 @@ def fetch_jars(run: Run, cache: Path, pom: Path, profiles: dict[str, str]) -> Pa
     if folder.exists():
         return folder
     cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache, prefix=".unfinished-") as unfinished:
+    with (cache / ".lock").open("w") as lock:
+        # Two that fetch at once would write to the same files of Maven's own cache.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            fill(run, folder, pom, profiles or {"": "."})
+    return folder
+
+
+def fill(run: Run, folder: Path, pom: Path, subfolders: dict[str, str]) -> None:
+    """Fetch the jars beside their folder, and name it when they are all there."""
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".unfinished-") as unfinished:
         jars = Path(unfinished, "jars")
-        subfolders = profiles or {"": "."}
         for profile, subfolder in subfolders.items():
             command = copy_command(pom, profile, jars / subfolder)
             run("maven", command)
-        try:
-            jars.rename(folder)
-        except OSError:  # another process was faster with the same pom
-            shutil.rmtree(jars)
-    return folder
+        jars.rename(folder)
 
 
 def copy_command(pom: Path, profile: str, folder: Path) -> Command:

@@ -2,7 +2,7 @@
 
 What the tests leave on the first must reconcile: nothing lost, nothing doubled, whatever they did
 to it. A stack that is up already (RUN_DIR=.run/test) is used as it is, and left running; any other
-begins empty.
+begins empty. Tests that run beside these have stacks of their own, with another TEST_RUN.
 """
 
 import os
@@ -29,6 +29,8 @@ from spark.settings import Settings as SparkSettings
 
 # The first of three hundred ports for the tests' own.
 PORTS = int(os.environ.get("TEST_PORTS", "15500"))
+# What the names of the stacks' folders begin with.
+RUN = os.environ.get("TEST_RUN", "test")
 
 # They judge what every other test has left on the clean stack: first each extra its own hops, when
 # Spark is warm, and in the end everything.
@@ -82,7 +84,7 @@ def running(name: str, ports: int, started: frozenset[str] = frozenset()) -> Ite
 @pytest.fixture(scope="session")
 def clean_stack() -> Iterator[Stack]:
     """Have real Postgres, Kafka, Connect, audit receiver and service."""
-    with running("test", PORTS) as stack:
+    with running(RUN, PORTS) as stack:
         yield stack
 
 
@@ -90,7 +92,7 @@ def clean_stack() -> Iterator[Stack]:
 def spoiled_stack() -> Iterator[Stack]:
     """Have the same once more, for controls and planted defects."""
     stores = frozenset(manifests("dedup"))
-    with running("test-spoiled", PORTS + 100, started=stores) as stack:
+    with running(f"{RUN}-spoiled", PORTS + 100, started=stores) as stack:
         yield stack
 
 

@@ -3,7 +3,9 @@
 import json
 import os
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from pydantic import ValidationError
 from ops.cli import explain
 from ops.demo import demo
 from ops.extra import ExtraProcess, extra_processes
-from ops.jars import jars_folder
+from ops.jars import fetch_jars, jars_folder
 from ops.settings import Settings
 from ops.stack import database
 from ops.stack.broker import override
@@ -181,6 +183,35 @@ def test_jars_are_kept_by_the_state_of_their_pom(tmp_path: Path) -> None:
     pom.write_text("two")
     assert one != jars_folder(tmp_path, pom)
     assert one.name.startswith("connect-")
+
+
+def test_of_two_that_need_jars_at_once_one_fetches_them(tmp_path: Path) -> None:
+    """The second waits and finds them: Maven's own cache is not made for two writers."""
+    pom = tmp_path / "connect" / "pom.xml"
+    pom.parent.mkdir()
+    pom.write_text("one")
+    first_is_at_work = Event()
+    second_is_there = Event()
+    fetches: list[list[str]] = []
+
+    def maven(_name: str, command: list[str]) -> None:
+        fetches.append(command)
+        first_is_at_work.set()
+        assert second_is_there.wait(10)
+        target = command[-1].removeprefix("-DoutputDirectory=")
+        Path(target).mkdir(parents=True)
+
+    def fetch_second() -> Path:
+        assert first_is_at_work.wait(10)
+        second_is_there.set()
+        return fetch_jars(maven, tmp_path, pom, {})
+
+    with ThreadPoolExecutor() as pool:
+        second = pool.submit(fetch_second)
+        first = fetch_jars(maven, tmp_path, pom, {})
+        assert second.result(10) == first
+    assert first.is_dir()
+    assert len(fetches) == 1
 
 
 def test_no_password_stands_in_the_environment(tmp_path: Path) -> None:
