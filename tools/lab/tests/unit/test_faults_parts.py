@@ -322,6 +322,15 @@ def test_a_slice_is_resumed_where_it_was_inspected(tmp_path: Path) -> None:
     assert [row["violations"] for row in table_of(again)] == [1, 1]
 
 
+def test_a_row_counts_the_seeds_that_were_asked_for(tmp_path: Path) -> None:
+    """A slice of one seed says "1 of 1", also where other seeds were run before."""
+    results = Results(tmp_path / "results.jsonl")
+    for seed in (1, 2, 7):
+        results.add(a_run(FIRST.name, seed))
+    [row] = results.table([FIRST], {FIRST.name: [7]})
+    assert (row["runs"], row["wanted"]) == (1, 1)
+
+
 def test_a_hop_that_stands_still_is_a_finding() -> None:
     """While a hop is behind, reconciliation may compare nothing: that is not to look clean."""
     hop = "outbox → rejection.events"

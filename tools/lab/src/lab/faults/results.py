@@ -80,10 +80,11 @@ class Results:
         return list(dict.fromkeys([*run.findings, *later]))
 
     def table(self, cells: Sequence[Cell], seeds: dict[str, list[int]]) -> list[Row]:
-        """Return a row for each cell that was to be run."""
+        """Return a row for each cell that was to be run, of the seeds that were asked for."""
         by_cell: dict[str, list[Run]] = defaultdict(list)
         for run in self.runs.values():
-            by_cell[run.cell].append(run)
+            if run.seed in seeds.get(run.cell, []):
+                by_cell[run.cell].append(run)
         return [self.row(cell, by_cell[cell.name], len(seeds[cell.name])) for cell in cells]
 
     def row(self, cell: Cell, runs: list[Run], wanted: int) -> Row:
