@@ -6,13 +6,16 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
+import psycopg
 import pytest
 import requests
+from confluent_kafka import OFFSET_END, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from contract.names import SUBSCRIBER
+from contract.names import INPUT_TOPIC, SUBSCRIBER
 from tests.client import committed, until, until_handled
 from tests.compose.project import ROOT, Project, ask
 from tests.reconciliation import GOOD
@@ -183,6 +186,64 @@ def test_control_a_lost_row_is_the_exit_code(project: Project) -> None:
     done = project.run("run", "--rm", "-T", "reconcile")
     assert done.returncode == 1, done.stderr
     assert "1 missing" in done.stdout.splitlines()[-1]
+
+
+def test_repair_brings_the_row_back(project: Project) -> None:
+    """`repair` says what it would do, does it with --apply, and the next run finds nothing."""
+    plan = project.run("run", "--rm", "-T", "repair", "--json")
+    [act] = json.loads(plan.stdout)["acts"]
+    assert (plan.returncode, act["outcome"], act["state"]) == (1, "missing", "proposed")
+    project.good("run", "--rm", "-T", "repair", "--apply", "--by", "tests")
+    project.good("run", "--rm", "-T", "reconcile")
+
+
+def test_refused_audit_entries_are_counted_and_sent_again(project: Project) -> None:
+    """What `audit retry` counts it sends with --yes, and then none is left."""
+    mark = """
+        update tracking
+        set audited_at = null, audit_error = '422 (planted)'
+        where message_id in (select payload->>'message_id' from outbox limit 3)
+    """
+    password = project.good("exec", "-T", "postgres", "cat", "/run/secrets/postgres_password")
+    address = f"host=127.0.0.1 port={os.environ['POSTGRES_PORT']} dbname=fulfillment"
+    with psycopg.connect(address, user="postgres", password=password.strip()) as connection:
+        assert connection.execute(mark).rowcount == 3
+        # Their bodies are made again as they are for entries of an earlier version.
+        revision = import_module("migrations.fulfillment.0008_audit_failures")
+        assert connection.execute(revision.REFUSED_BEFORE).rowcount == 3
+    retry = ("run", "--rm", "-T", "demo", "audit", "retry", "--json")
+    counted = project.run(*retry)
+    [reason] = json.loads(counted.stdout)
+    assert (counted.returncode, reason["entries"], reason["reason"]) == (1, 3, "422 (planted)")
+    assert json.loads(project.good(*retry, "--yes")) == {"taken": 3, "refused": 0}
+    assert json.loads(project.good(*retry)) == []
+
+
+def test_landing_goes_on_after_a_loss_that_somebody_accepts(project: Project) -> None:
+    """It stops, names what Kafka deleted, takes exactly that, and the report goes on naming it."""
+    project.good("stop", "land")
+    produce = ("demo", "produce", "--orders", "60")
+    project.good("run", "--rm", "-T", "--no-deps", *produce)
+    until_handled()
+    delete_all_records(INPUT_TOPIC)
+    land = ("run", "--rm", "-T", "--no-deps", "land", "python", "-m", "spark.land")
+    stopped = project.run(*land)
+    assert stopped.returncode == 2, stopped.stderr
+    options = re.findall(r"--accept-loss \S+", stopped.stderr)
+    assert len(options) == 3, stopped.stderr
+    project.good(*land, "--once", *" ".join(options).split())
+    project.good("up", "--wait", "land")
+    report = project.good("run", "--rm", "-T", "reconcile")
+    assert report.count("accepted loss: ") == 3, report
+
+
+def delete_all_records(topic: str) -> None:
+    """Let Kafka forget everything that a topic holds, as its retention does one day."""
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    numbers = admin.list_topics(topic, timeout=10).topics[topic].partitions
+    ends = [TopicPartition(topic, number, OFFSET_END) for number in numbers]
+    for deleted in admin.delete_records(ends).values():
+        deleted.result(timeout=10)
 
 
 def test_down_leaves_nothing(project: Project) -> None:

@@ -57,6 +57,8 @@ from tests.load import load, orders
 from tests.own_service import handle_all, make_again, make_topic, run_offsets
 from tests.reconciliation import GOOD, Reconcile, all_matched, hop
 
+only_in_prove = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+
 
 def event_of(message_id: str, topic: str = "fulfillment.events") -> Landed:
     """The event of a message."""
@@ -125,6 +127,7 @@ def count_tracked(ids: list[str]) -> int:
     return int(count)
 
 
+@only_in_prove
 def test_a_dead_audit_receiver_is_behind(
     stack: Stack, impatient: None, reconcile: Reconcile
 ) -> None:
@@ -219,6 +222,7 @@ def test_under_load_and_lagging_it_finds_nothing(stack: Stack, reconcile: Reconc
     assert result["verdict"] == f"{GOOD}; {late:,} on their way"
 
 
+@only_in_prove
 def test_a_second_copy_of_an_event_is_allowed(stack: Stack, reconcile: Reconcile) -> None:
     """The same event twice on the topic, same id and bytes, is one duplicate removed."""
     [message_id] = orders(1)
@@ -375,7 +379,7 @@ def send_with_ledger(topic: str, count: int, ledger: Path) -> list[tuple[int, in
     return places
 
 
-@pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+@only_in_prove
 @pytest.mark.parametrize("count", [10, 60])
 def test_a_topic_that_was_created_again_reconciles(
     stack: Stack, spark: SparkSession, tmp_path: Path, count: int
@@ -425,7 +429,7 @@ def test_a_topic_that_was_created_again_reconciles(
     assert {id_ for _outcome, id_ in found} <= {*positions, by_ledger}
 
 
-@pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+@only_in_prove
 def test_an_accepted_loss_is_in_every_report(
     spoiled: Stack, spark: SparkSession, reconcile: Reconcile, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -501,7 +505,7 @@ ANOTHER_TOPIC_STAYS = """
 """
 
 
-@pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+@only_in_prove
 def test_what_was_forgotten_is_no_finding(stack: Stack, reconcile: Reconcile) -> None:
     """After `pipeline forget` everything reconciles as before; one more row that is gone is found.
 

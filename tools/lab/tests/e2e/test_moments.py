@@ -1,7 +1,7 @@
 """Debezium's dangerous moments: each is found within a minute, and has a way back that is tried.
 
 The way back is a block of docs/operate.md, pasted into a shell. Then reconciliation judges
-everything that the stack ever handled. PROVE=1 (make prove) tries all of them.
+everything that the stack ever handled. They run with PROVE=1 (make prove-debezium).
 """
 
 import json
@@ -32,7 +32,7 @@ from tests.load import load, orders
 from tests.reconciliation import Reconcile, all_matched
 from tests.stacks import PORTS, running, within
 
-only_in_prove = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+pytestmark = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
 
 PAGE = (ROOT / "docs" / "operate.md").read_text()
 MINUTE = 60.0
@@ -177,7 +177,6 @@ def test_a_slot_that_was_made_again_is_noticed(own: Stack, reconcile: Reconcile)
     all_matched(reconcile())
 
 
-@only_in_prove
 def test_a_slot_that_was_moved_is_noticed(own: Stack, reconcile: Reconcile) -> None:
     """Moved by hand while its connector was away, a slot skips events and nothing complains.
 
@@ -197,7 +196,6 @@ def test_a_slot_that_was_moved_is_noticed(own: Stack, reconcile: Reconcile) -> N
     all_matched(reconcile())
 
 
-@only_in_prove
 def test_a_slot_that_lost_its_log_is_noticed(own: Stack, reconcile: Reconcile) -> None:
     """A slot that kept more than `max_slot_wal_keep_size` is given up by the server."""
     stop_connector()
@@ -221,7 +219,6 @@ def test_a_slot_that_lost_its_log_is_noticed(own: Stack, reconcile: Reconcile) -
     all_matched(reconcile())
 
 
-@only_in_prove
 @pytest.mark.parametrize(
     ("broken", "rule"),
     [
@@ -243,7 +240,6 @@ def test_a_changed_publication_is_noticed(
     all_matched(reconcile())
 
 
-@only_in_prove
 def test_a_failed_task_is_noticed(own: Stack, reconcile: Reconcile) -> None:
     """A task that failed stays down, and goes on where it was when it is restarted."""
     administer("alter role cdc nologin")
@@ -258,7 +254,6 @@ def test_a_failed_task_is_noticed(own: Stack, reconcile: Reconcile) -> None:
     all_matched(reconcile())
 
 
-@only_in_prove
 def test_lost_offsets_of_connect_lose_nothing(own: Stack, reconcile: Reconcile) -> None:
     """Without the topic of its offsets a worker stores none; a new one goes on at the slots."""
     all_published(handled(5))
@@ -274,7 +269,6 @@ def test_lost_offsets_of_connect_lose_nothing(own: Stack, reconcile: Reconcile) 
     all_matched(reconcile())
 
 
-@only_in_prove
 def test_a_restored_backup_is_noticed(own: Stack, reconcile: Reconcile) -> None:
     """Restored, the log is shorter than Connect believes, and what is committed next is skipped.
 
@@ -360,7 +354,6 @@ def fail_over(stack: Stack, folder: Path, slots: list[str]) -> list[str]:
     return sent
 
 
-@only_in_prove
 def test_a_standby_goes_on_where_the_primary_was(own: Stack, reconcile: Reconcile) -> None:
     """Under load the primary dies for good, and the standby takes its place: nothing is skipped."""
     standby = own.settings.data_dir / "standby"
@@ -371,7 +364,6 @@ def test_a_standby_goes_on_where_the_primary_was(own: Stack, reconcile: Reconcil
     all_matched(reconcile())
 
 
-@only_in_prove
 def test_control_a_standby_without_the_slots_publishes_nothing(
     own: Stack, reconcile: Reconcile
 ) -> None:
@@ -429,7 +421,6 @@ def until_shared(ask: str, workers: set[str]) -> dict[str, str]:
     )
 
 
-@only_in_prove
 def test_a_worker_that_hangs_and_comes_back_loses_nothing(own: Stack, reconcile: Reconcile) -> None:
     """A frozen worker loses its connectors to another, and fights for nothing when it wakes up.
 
@@ -461,7 +452,6 @@ MILLION = """
 """
 
 
-@only_in_prove
 def test_a_transaction_of_a_million_events_is_published(own: Stack) -> None:
     """A million rows of one transaction go out once and in their sequence, with 1 GiB of heap.
 
