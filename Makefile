@@ -24,7 +24,7 @@ UNIT_TESTS += $(wildcard tools/lab/tests/unit) # copy: never
 
 # Lanes run side by side, since each mostly waits. Each has stacks of its own; the containers are apart.
 LAKE := $(wildcard tests/spark extras/*/tests/spark)
-# Nor do these need what the judges judge in the end. copy: never
+# Nor do these need what the judges judge in the end; copy: never
 LAKE += $(addprefix tools/lab/tests/integration/test_,check_live.py dedup_machine.py dedup_matrix.py dynamodb.py) # copy: never
 LANES := test-together $(if $(LAKE),test-lake)
 BESIDE := $(LAKE)
