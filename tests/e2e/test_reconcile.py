@@ -33,8 +33,9 @@ from spark.hops import (
 from spark.landing_query import accept_later, accept_losses, start_landing
 from spark.losses import parse_loss
 from spark.parts import load_parts
-from spark.reconcile import Options, run
+from spark.reconcile import run
 from spark.settings import Settings as SparkSettings
+from spark.settled import Options
 from spark.snapshot import open_snapshot, table_statements
 from spark.topic_ids import Later, find_topic_ids
 from spark.topics import topics_to_land

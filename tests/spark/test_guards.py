@@ -9,8 +9,9 @@ from contract.events import EVENTS
 from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC, OTHER_OUTBOXES
 from spark.landed_tables import COLUMNS, make_tables, read_landed, table_path
 from spark.parts import Part, load_parts
-from spark.reconcile import check_dedup_store, retired_topics
+from spark.reconcile import check_dedup_store
 from spark.settings import Settings
+from spark.settled import retired_topics
 from spark.topics import topics_to_land
 
 # The columns of the tables that version 0.1 landed: they must stay readable.
