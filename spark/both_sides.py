@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from spark import positions
 from spark.acts import Finding
+from spark.comparison import path_of
 from spark.frames import (
     Frames,
     derive_frames,
@@ -16,7 +17,7 @@ from spark.frames import (
     read_ledger,
     remember_forgotten,
 )
-from spark.hops import OUTBOX_TO, Hop, Rows, make_hops
+from spark.hops import OUTBOX_TO, Hop, Rows
 from spark.landed_tables import read_landed
 from spark.losses import read_accepted
 from spark.parts import Part
@@ -39,10 +40,7 @@ def show_both_sides(
         frames |= read_lake(spark, settings, topics)
         frames |= remember_forgotten(frames)
         frames |= derive_frames(frames, parts)
-        hops = make_hops(settings.input_topic)
-        for part in parts:
-            hops += part.hops
-        for hop in hops:
+        for hop in path_of(topics, parts):
             of_hop = [finding for finding in findings if is_of(finding, hop)]
             if of_hop:
                 look_at_hop(frames, hop, of_hop, shown)
