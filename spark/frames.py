@@ -11,6 +11,7 @@ from contract.events import ACCEPTED, DEAD_LETTER, REASONS
 from spark.losses import Loss
 from spark.parts import Part
 from spark.positions import Position
+from spark.session import make_frame
 from spark.statements import read_statements
 from spark.topics import Topics
 
@@ -57,7 +58,7 @@ def query(sql: str, frames: Mapping[str, DataFrame], **values: Any) -> DataFrame
 def read_ledger(spark: SparkSession, file: str | None) -> DataFrame:
     """Return what a producer saw acknowledged; nothing, if there is no ledger."""
     if file is None:
-        lines = spark.createDataFrame([], LEDGER_SCHEMA)
+        lines = make_frame(spark, [], LEDGER_SCHEMA)
     else:
         lines = spark.read.json(file, LEDGER_SCHEMA, mode="FAILFAST")
     frames = {"ledger": lines}
@@ -118,7 +119,7 @@ def remember_forgotten(frames: Frames) -> Frames:
 
 def offsets_of(spark: SparkSession, rows: Sequence[tuple[str, int, int, int]]) -> DataFrame:
     """Return the position of every offset in ranges, which are given as rows."""
-    frames = {"ranges": spark.createDataFrame(rows, RANGES_SCHEMA)}
+    frames = {"ranges": make_frame(spark, rows, RANGES_SCHEMA)}
     return query(STATEMENTS["expected_offset"], frames)
 
 

@@ -11,6 +11,7 @@ from spark.landing_query import append_once, landed_so_far
 from spark.losses import Loss
 from spark.markers import OFFSET_SCHEMA, read_records
 from spark.positions import EARLIEST, Position, offsets_at
+from spark.session import make_frame
 from spark.settings import Settings
 
 Problems = dict[str, str]  # by position: why a record was not repaired
@@ -128,4 +129,4 @@ def places(offsets: Offsets) -> list[tuple[int, int]]:
 def as_frame(spark: SparkSession, topic: str, offsets: Offsets) -> DataFrame:
     """Return offsets as rows."""
     rows = [(topic, partition, offset) for partition, offset in places(offsets)]
-    return spark.createDataFrame(rows, OFFSET_SCHEMA)
+    return make_frame(spark, rows, OFFSET_SCHEMA)

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark.positions import Position
-from spark.session import exit_with_error, locate
+from spark.session import exit_with_error, locate, make_frame
 
 COLUMNS = {
     "topic": "string",
@@ -37,7 +37,7 @@ def table_path(delta_root: str, topic: str) -> str:
 
 def make_tables(spark: SparkSession, delta_root: str, topics: Iterable[str]) -> None:
     """Make the tables that are missing, so that a topic without records can be read too."""
-    empty = spark.createDataFrame([], SCHEMA)
+    empty = make_frame(spark, [], SCHEMA)
 
     def make_table(topic: str) -> None:
         path = table_path(delta_root, topic)

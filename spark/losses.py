@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from spark.positions import Position
-from spark.session import exit_with_error, locate
+from spark.session import exit_with_error, locate, make_frame
 
 FORM = "TOPIC/PARTITION:FROM-TO"
 SCHEMA = "topic string, partition int, first bigint, last bigint, accepted_at timestamp"
@@ -102,7 +102,7 @@ def record_accepted(spark: SparkSession, delta_root: str, losses: Sequence[Loss]
     """Remember for ever which offsets will not land."""
     now = datetime.now(UTC)
     rows = [(*loss, now) for loss in losses]
-    frame = spark.createDataFrame(rows, SCHEMA)
+    frame = make_frame(spark, rows, SCHEMA)
     writer = frame.write.format("delta").mode("append")
     writer.save(losses_path(delta_root))
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from spark.frames import RANGES_SCHEMA, expected_offsets, query
 from spark.positions import Position, kafka_topic
-from spark.session import locate, log_progress
+from spark.session import locate, log_progress, make_frame
 from spark.settings import Settings
 from spark.statements import read_statements
 
@@ -86,7 +86,7 @@ def read_known(spark: SparkSession, path: str) -> DataFrame:
     files, log = locate(spark, f"{path}/_delta_log")
     if files.exists(log):
         return spark.read.format("delta").load(path)
-    return spark.createDataFrame([], OFFSET_SCHEMA)
+    return make_frame(spark, [], OFFSET_SCHEMA)
 
 
 def read_offsets(spark: SparkSession, settings: Settings, stretches: Ranges) -> DataFrame:
@@ -122,4 +122,4 @@ def read_records(spark: SparkSession, settings: Settings, stretches: Ranges) -> 
 def as_frame(spark: SparkSession, ranges: Ranges) -> DataFrame:
     """Return ranges as rows."""
     rows = [(*position, offsets.start, offsets.stop) for position, offsets in ranges.items()]
-    return spark.createDataFrame(rows, RANGES_SCHEMA)
+    return make_frame(spark, rows, RANGES_SCHEMA)

@@ -26,6 +26,7 @@ from spark.session import (
     exit_with_error,
     locate,
     log_progress,
+    make_frame,
     make_session,
 )
 from spark.settings import Settings, refuse_dedup_store
@@ -35,6 +36,8 @@ from spark.topics import Topics
 
 Row = dict[str, Any]
 Result = Row
+
+RUN_SCHEMA = "run_id string, ok boolean, verdict string, positions string, hops string"
 
 # What Postgres, Kafka, Spark, its JVM or a file may raise: nothing was found out then.
 FAILURES = (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupError, OSError)
@@ -94,15 +97,14 @@ def store_run(spark: SparkSession, settings: Settings, result: Result, topics: T
     """Append a row for the run, and write the page for people."""
     root = f"{settings.delta_root}/reconcile"
     run_id = result["run_id"]
-    row = {
-        "run_id": run_id,
-        "ok": result["ok"],
-        "verdict": result["verdict"],
-        "positions": json.dumps(result["positions"]),
-        "hops": json.dumps(result["hops"]),
-    }
-    runs = spark.createDataFrame([row])
-    append(runs, f"{root}/run")
+    row = (
+        run_id,
+        result["ok"],
+        result["verdict"],
+        json.dumps(result["positions"]),
+        json.dumps(result["hops"]),
+    )
+    append(make_frame(spark, [row], RUN_SCHEMA), f"{root}/run")
 
     address = f"{root}/report/{run_id}.html"
     result["report"] = address

@@ -1,15 +1,19 @@
 """What each job needs: a Spark session, its file systems, progress lines, an exit with an error."""
 
+import json
 import os
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -38,6 +42,17 @@ def class_path(jars: Path | None) -> str:
         exit_with_error("SPARK_JARS_DIR must name the folder with the jars of spark/pom.xml")
     folder = jars.absolute()
     return f"{folder}/*"
+
+
+def make_frame(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: str) -> DataFrame:
+    """Return a few rows as a frame; createDataFrame would start a Python process for them."""
+    columns = cast("StructType", StructType.fromDDL(schema))
+    objects = [dict(zip(columns.names, row, strict=True)) for row in rows]
+    values = {
+        "rows": json.dumps(objects, default=datetime.isoformat),
+        "type": f"array<struct<{schema}>>",
+    }
+    return spark.sql("select inline(from_json(:rows, :type))", args=values)
 
 
 def locate(spark: SparkSession, address: str) -> tuple[Any, Any]:

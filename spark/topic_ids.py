@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from spark.positions import BROKER_TIMEOUT_SECONDS, kafka_topic
-from spark.session import exit_with_error, locate
+from spark.session import exit_with_error, locate, make_frame
 
 SCHEMA = "topic string, topic_id string, name string, seen_at timestamp"
 URL_SAFE = str.maketrans("/+", "_-")  # as Kafka's own tools write ids; a slash ends a name
@@ -154,7 +154,7 @@ def note_topics(spark: SparkSession, delta_root: str, seen: Seen, topic_ids: Top
         if topic_id not in seen.get(topic, {})
     ]
     if rows:
-        frame = spark.createDataFrame(rows, SCHEMA)
+        frame = make_frame(spark, rows, SCHEMA)
         frame.write.format("delta").mode("append").save(seen_path(delta_root))
 
 
