@@ -52,7 +52,16 @@ def test_json_has_the_promised_shape(folder: Path) -> None:
     assert code == 1
     assert document.keys() == {"producers", "findings"}
     producer = document["producers"][0]
-    assert producer.keys() == {"file", "line", "client", "verdict", "effective", "findings"}
+    assert producer.keys() == {
+        "file",
+        "line",
+        "client",
+        "version",
+        "version_from",
+        "verdict",
+        "effective",
+        "findings",
+    }
     assert (producer["file"], producer["line"], producer["verdict"]) == (
         "producer.properties",
         2,
@@ -171,6 +180,19 @@ def test_the_version_of_a_client_decides(folder: Path) -> None:
     assert verdict("--client-version", "java=2.8.2") == "not_idempotent"
     assert verdict("--client-version", "java=3.1.0") == "not_idempotent"
     assert verdict("--client-version", "java=3.1.1") == "idempotent"
+
+
+def test_the_version_of_kafka_python_decides(folder: Path) -> None:
+    """Before 2.2 it has no idempotent producer, and the way out is to upgrade it."""
+    (folder / "send.py").write_text("from kafka import KafkaProducer\nproducer = KafkaProducer()\n")
+
+    def findings(version: str) -> dict[str, str]:
+        said = json.loads(check("--json", "--client-version", f"kafka-python={version}")[1])
+        return {one["id"]: one["fix"] for one in said["producers"][0]["findings"]}
+
+    assert "kafka-python>=3" in findings("2.0.2")["producer-not-idempotent"]
+    assert "enable_idempotence=True" in findings("2.3.2")["producer-not-idempotent"]
+    assert "producer-not-idempotent" not in findings("3.0.12")
 
 
 @pytest.mark.parametrize("text", ["sarama=1.0", "java=three", "java"])

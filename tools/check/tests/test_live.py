@@ -278,6 +278,14 @@ def test_a_state_without_a_task_is_found() -> None:
     assert ids(list(check_running(Cluster(states=states), "o"))) == ["connector-failed"]
 
 
+@pytest.mark.parametrize(("state", "which"), [("FAILED", "&onlyFailed=true"), ("UNASSIGNED", "")])
+def test_the_fix_restarts_what_does_not_run(state: str, which: str) -> None:
+    """Connect would pass over an unassigned task, if it were asked to restart only what failed."""
+    states = {"o": {"connector": {"state": "RUNNING"}, "tasks": [{"state": state}]}}
+    found = next(check_running(Cluster(states=states), "o"))
+    assert found.fix.endswith(f'restart?includeTasks=true{which}"')
+
+
 def test_the_last_cause_of_a_failure_is_told() -> None:
     """Of a Java trace, the message has the line that says what to fix."""
     trace = (

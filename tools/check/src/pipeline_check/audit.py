@@ -15,7 +15,7 @@ from pipeline_check.rules.catalog import make_finding
 from pipeline_check.rules.consumers import find_in_consumers
 from pipeline_check.rules.cross_file import find_across_files
 from pipeline_check.rules.finding import Finding
-from pipeline_check.rules.judge import Judgement
+from pipeline_check.rules.judge import Judgement, Lookup, look_nowhere
 from pipeline_check.rules.producers import judge_producers
 from pipeline_check.rules.topics import find_in_topics
 
@@ -85,10 +85,15 @@ def read_source(sources: Sources, path: Path, *, named: bool) -> None:
         raise UnreadableError(name, 1, "nothing here reads this kind of file")
 
 
-def audit(sources: Sources, versions: Mapping[str, Version], more: Sequence[Finding] = ()) -> Audit:
+def audit(
+    sources: Sources,
+    versions: Mapping[str, Version],
+    more: Sequence[Finding] = (),
+    lookup: Lookup = look_nowhere,
+) -> Audit:
     """Judge what was read; `more` are findings from elsewhere."""
     blocks = sources.blocks
-    producers = list(judge_producers(blocks, versions))
+    producers = list(judge_producers(blocks, versions, lookup))
     others = [
         *sources.findings,
         *find_in_consumers(blocks),

@@ -119,6 +119,7 @@ def run(  # noqa: PLR0913 - what was asked for
     from pipeline_check.clients.client import parse_versions
     from pipeline_check.ignores import read_ignore_file
     from pipeline_check.output import failing, print_as
+    from pipeline_check.reading.builds import version_near
     from pipeline_check.rules.finding import Finding
 
     named_versions = parse_versions(versions)
@@ -129,7 +130,7 @@ def run(  # noqa: PLR0913 - what was asked for
 
         running = look(os.environ, sources.blocks, sources.sql)
     more = [*find_in_budgets(sources.files), *running]
-    found = audit(sources, named_versions, more)
+    found = audit(sources, named_versions, more, version_near)
     print_as(form.value, found)
     if any(each.id == "cannot-look" for each in running):
         return 2

@@ -37,6 +37,8 @@ def as_json(audit: Audit) -> dict[str, Any]:
             "file": producer.block.file,
             "line": producer.block.line,
             "client": producer.client,
+            "version": producer.version,
+            "version_from": producer.version_from,
             "verdict": producer.verdict,
             "effective": producer.effective,
             "findings": [json_finding(found) for found in producer.findings],

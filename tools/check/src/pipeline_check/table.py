@@ -43,6 +43,8 @@ def print_producer(producer: Judgement, client: str, console: Console) -> None:
     place = f"{escape(producer.block.file)}:{producer.block.line}"
     print_lines(f"[{colour}]{verdict:<{WIDTH}}[/]{client}{place}", console)
     print_lines(" " * WIDTH + escape(effective(producer)), console)
+    if producer.version_from:
+        print_lines(" " * WIDTH + escape(f"version: {producer.version_from}"), console)
 
 
 def print_lines(text: str, console: Console) -> None:

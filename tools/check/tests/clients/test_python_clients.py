@@ -122,3 +122,45 @@ def test_the_rules_of_another_client_disagree() -> None:
     several = GENERATED["aiokafka"][::5]
     wrong = [each for each in several if differ(kafka_python.producer(each), aiokafka_really(each))]
     assert len(wrong) > 20
+
+
+# As read in the wheels of these versions, and tried on each with 700 configurations.
+OLD, ASKED, NEW = (2, 0, 2), (2, 3, 2), (3, 0, 12)
+ON: dict[str, Any] = {"enable_idempotence": True}
+IN_FLIGHT = kafka_python.IN_FLIGHT
+
+
+@pytest.mark.parametrize(
+    ("settings", "version", "verdict"),
+    [
+        ({}, OLD, "not_idempotent"),
+        ({}, (2, 1, 6), "not_idempotent"),
+        ({}, ASKED, "not_idempotent"),
+        ({}, NEW, "idempotent"),
+        ({"acks": "all"}, ASKED, "not_idempotent"),
+        (ON, OLD, "refused"),
+        (ON, (2, 2), "idempotent"),
+        (ON, ASKED, "idempotent"),
+        ({"transactional_id": "t"}, OLD, "refused"),
+        ({"transactional_id": "t"}, ASKED, "idempotent"),
+        (ON | {"acks": 1}, ASKED, "refused"),
+        (ON | {"retries": 0}, ASKED, "refused"),
+        (ON | {IN_FLIGHT: 5}, ASKED, "refused"),
+        (ON | {IN_FLIGHT: 5}, NEW, "idempotent"),
+        ({"buffer_memory": 1}, OLD, "not_idempotent"),
+        ({"buffer_memory": 1}, NEW, "refused"),
+    ],
+)
+def test_older_versions_of_kafka_python_decide_otherwise(
+    settings: dict[str, Any], version: tuple[int, ...], verdict: str
+) -> None:
+    """Before 2.2 nothing is idempotent, before 3 only what asks for it and has no conflict."""
+    assert kafka_python.producer(settings, version).verdict == verdict
+
+
+def test_a_refusal_of_an_older_version_names_what_helps_there() -> None:
+    """What is right for version 3 would be refused once more."""
+    [no_name] = kafka_python.producer(ON, OLD).refusals
+    assert no_name.way_out == kafka_python.UPGRADE
+    [in_flight] = kafka_python.producer(ON | {IN_FLIGHT: 5}, ASKED).refusals
+    assert in_flight.good == "1"

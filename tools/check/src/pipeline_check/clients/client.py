@@ -62,11 +62,12 @@ CLIENTS = {
     ),
     "kafka-python": Client(
         "kafka-python",
-        (3, 0, 12),
-        lambda settings, _: kafka_python.producer(settings),
-        UNDERSCORES,
+        kafka_python.NEWEST,
+        kafka_python.producer,
+        UNDERSCORES | {kafka_python.IN_FLIGHT: [1, 5, 6]},
         literal=True,
         refuses_names=True,
+        others=((2, 0, 2), (2, 3, 2)),
     ),
     "aiokafka": Client(
         "aiokafka",

@@ -10,6 +10,8 @@ class Remark:
 
     keys: tuple[str, ...]
     says: str
+    good: str = ""  # a value for the decisive setting, where the usual one would not help
+    way_out: str = ""  # what to do about it, where no setting helps
 
 
 @dataclass
@@ -23,11 +25,12 @@ class Outcome:
     unknown: list[str] = field(default_factory=list)  # names that the client ignores
     because: str = ""  # why it is not idempotent, when it is not
     culprit: str = ""  # the setting that made it so, if it was not the switch itself
+    way_out: str = ""  # what to do about it, where no setting helps
     never_sends: str = ""  # why it starts and can never deliver a record, when that is so
 
-    def refuse(self, says: str, *keys: str) -> None:
+    def refuse(self, says: str, *keys: str, good: str = "", way_out: str = "") -> None:
         """Note why the client does not start."""
-        self.refusals.append(Remark(keys, says))
+        self.refusals.append(Remark(keys, says, good, way_out))
 
     def change(self, says: str, *keys: str) -> None:
         """Note what the client changes by itself."""

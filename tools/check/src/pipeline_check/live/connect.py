@@ -181,9 +181,11 @@ def check_running(cluster: Cluster, name: str) -> Iterator[Finding]:
         fix = forget_offset(name)
         yield Finding("connector-offset-gone", ERROR, place, 0, message, fix)
     else:
-        states = ", ".join(part["state"] for part in failed) or "without a task"
-        message = f"{name} is {states}: {cause[:LONGEST_CAUSE]}"
-        fix = f'{CURL} -X POST "{url}/restart?includeTasks=true&onlyFailed=true"'
+        states = [part["state"] for part in failed]
+        message = f"{name} is {', '.join(states) or 'without a task'}: {cause[:LONGEST_CAUSE]}"
+        # A restart of what failed does nothing for a part that no worker says it has.
+        which = "&onlyFailed=true" if "FAILED" in states else ""
+        fix = f'{CURL} -X POST "{url}/restart?includeTasks=true{which}"'
         yield Finding("connector-failed", ERROR, place, 0, message, fix)
 
 

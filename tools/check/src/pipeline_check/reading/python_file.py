@@ -48,6 +48,7 @@ CALLBACKS = {  # arguments for the Python side, which librdkafka never sees
     "key.deserializer",
     "value.deserializer",
 }
+AIO_SETTINGS = ("producer_conf", "consumer_conf")  # all that these clients pass to librdkafka
 UNJUDGED = (  # packages with Kafka clients that have no rules here
     "faust",
     "quixstreams",
@@ -129,7 +130,7 @@ def block_of_call(
 def client_block(file: str, call: ast.Call, kind: Kind, client: str, reader: Dictionaries) -> Block:
     """Return a producer or a consumer with what it is given."""
     if client == "librdkafka":
-        held = reader.of_arguments(call)
+        held = reader.of_arguments(only_settings(call, reader))
         settings = {
             name: each for name, each in held.settings.items() if reaches_library(name, each)
         }
@@ -138,6 +139,16 @@ def client_block(file: str, call: ast.Call, kind: Kind, client: str, reader: Dic
         held = reader.of_arguments(keywords_only)
         settings = held.settings
     return Block(file, call.lineno, kind, client, settings=settings, opaque=held.opaque)
+
+
+def only_settings(call: ast.Call, reader: Dictionaries) -> ast.Call:
+    """Return the call without what is no setting, such as the pool of an asynchronous client."""
+    name = full_name(call.func, reader.names).split(".")[-1]
+    if not name.startswith("AIO"):
+        return call
+    by_keyword = [each.value for each in call.keywords if each.arg in AIO_SETTINGS]
+    held = [*call.args, *by_keyword][:1]
+    return ast.copy_location(ast.Call(call.func, held, []), call)
 
 
 def reaches_library(name: str, setting: Setting) -> bool:

@@ -80,12 +80,17 @@ def python_value(text: str) -> str:
     return text if text.isdigit() else f'"{text}"'
 
 
-def remedy(block: Block, name: str) -> str:
-    """Write what to say instead of a setting that was refused."""
-    known = name
+def usual_name(name: str) -> str:
+    """Return the first of the names that a setting has."""
     for group in SYNONYMS:
         if name in group:
-            known = group[0]
+            return group[0]
+    return name
+
+
+def remedy(block: Block, name: str) -> str:
+    """Write what to say instead of a setting that was refused."""
+    known = usual_name(name)
     if known in GOOD_VALUES:
         return client_fix(block, {known: GOOD_VALUES[known]})
     listed = keys("librdkafka" if block.client == "librdkafka" else "java")

@@ -1,6 +1,6 @@
 """Judge one producer: try every value that cannot be seen, and report what follows from all."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal, NamedTuple
@@ -9,11 +9,18 @@ from pipeline_check.clients.client import CLIENTS, Client, Version
 from pipeline_check.clients.outcome import Outcome
 from pipeline_check.clients.table import keys
 from pipeline_check.reading.block import Block
+from pipeline_check.reading.builds import Build
 from pipeline_check.rules.finding import Finding
 from pipeline_check.rules.producer_findings import depends_finding, find_in_producer
 from pipeline_check.rules.spelling import synonyms, variants
 
 Verdict = Literal["idempotent", "not_idempotent", "refused", "depends"]
+Lookup = Callable[[str, str], Build | None]  # what a build file says, for a file and a client
+NAMED_IN_BUILDS = {
+    "java",
+    "spring",
+    "kafka-python",
+}  # Spark and Connect bring a client of their own
 IDS = {"transactional.id", "transactional_id"}  # whatever their value is, there is one
 ABSENT = object()  # tried, too, where settings may come from a place that cannot be seen
 
@@ -24,10 +31,11 @@ class Judgement:
 
     block: Block
     client: str
-    version: str  # that was judged: the one that the user named, or the newest with rules
+    version: str  # that was judged: the user's, that of the build, or the newest with rules
     verdict: Verdict
     effective: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    version_from: str = ""  # the place in a build file
 
     def without(self, ignored: set[Finding]) -> "Judgement":
         """Return the same with fewer findings; ignoring one does not change a verdict."""
@@ -42,9 +50,15 @@ class Trial(NamedTuple):
     outcome: Outcome
 
 
-def judge(block: Block, versions: Mapping[str, Version] | None = None) -> Judgement:
+def look_nowhere(_file: str, _client: str) -> None:
+    """Return nothing: no build file is asked."""
+
+
+def judge(
+    block: Block, versions: Mapping[str, Version] | None = None, lookup: Lookup = look_nowhere
+) -> Judgement:
     """Return the verdict on a producer, what becomes effective, and the findings."""
-    client = client_of(block, versions or {})
+    client, version_from = client_of(block, versions or {}, lookup)
     trials = try_values(block, client)
     verdicts = {trial.outcome.verdict for trial in trials}
     outcome = what_is_common([trial.outcome for trial in trials])
@@ -59,15 +73,18 @@ def judge(block: Block, versions: Mapping[str, Version] | None = None) -> Judgem
         verdict = outcome.verdict
         found = find_in_producer(block, client, outcome, seen_settings(block, client))
     version = ".".join(map(str, client.version))
-    return Judgement(block, client.name, version, verdict, effective, found)
+    return Judgement(block, client.name, version, verdict, effective, found, version_from)
 
 
-def client_of(block: Block, versions: Mapping[str, Version]) -> Client:
-    """Return a block's client, in the version that the user named if there is one."""
+def client_of(block: Block, versions: Mapping[str, Version], lookup: Lookup) -> tuple[Client, str]:
+    """Return a block's client in the user's version, or in that of the build, with its place."""
     client = CLIENTS[block.client]
     if client.name in versions:
-        return replace(client, version=versions[client.name], others=())
-    return client
+        return replace(client, version=versions[client.name], others=()), ""
+    build = lookup(block.file, client.name) if block.client in NAMED_IN_BUILDS else None
+    if build:
+        return replace(client, version=build.version, others=()), build.place
+    return client, ""
 
 
 def seen_settings(block: Block, client: Client) -> dict[str, Any]:

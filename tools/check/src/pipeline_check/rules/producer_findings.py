@@ -5,17 +5,18 @@ from difflib import get_close_matches
 from typing import Any
 
 from pipeline_check.clients.client import Client
-from pipeline_check.clients.outcome import Outcome
+from pipeline_check.clients.outcome import Outcome, Remark
 from pipeline_check.clients.table import keys
 from pipeline_check.reading.block import Block
 from pipeline_check.rules.catalog import block_finding, make_finding
 from pipeline_check.rules.finding import Finding
-from pipeline_check.rules.fixes import IDEMPOTENT, client_fix, remedy
+from pipeline_check.rules.fixes import GOOD_VALUES, IDEMPOTENT, client_fix, remedy, usual_name
 from pipeline_check.rules.spelling import display_name, line_of_first, synonyms, variants
 
 # Electing a new leader and finding it takes seconds, the restart of a broker half a minute.
 SHORTEST_PATIENCE = 30_000  # ms
 FEWEST_RETRIES = 10  # with the default back-off these are used up within the same time
+PYTHON_VALUES: Mapping[str, Any] = {"true": True, "false": False}
 PATIENCE = {  # the least that is enough, and what to write instead
     "delivery.timeout.ms": (SHORTEST_PATIENCE, "120000"),
     "retries": (FEWEST_RETRIES, "2147483647"),
@@ -67,10 +68,15 @@ def refusals(block: Block, outcome: Outcome) -> list[Finding]:
             block.file,
             line_of_first(block, refusal.keys),
             f"refused at start, {refusal.says}",
-            remedy(block, refusal.keys[0]),
+            refusal.way_out or good_value(block, refusal) or remedy(block, refusal.keys[0]),
         )
         found.append(finding)
     return found
+
+
+def good_value(block: Block, refusal: Remark) -> str:
+    """Write the value that the client itself asks for; nothing, if it names none."""
+    return client_fix(block, {refusal.keys[0]: refusal.good}) if refusal.good else ""
 
 
 def not_idempotent(
@@ -93,9 +99,29 @@ def not_idempotent(
         block.file,
         line_of_first(block, (switch, outcome.culprit, "enable.idempotence")),
         f"asked: {wanted}; effective: {effective}",
-        client_fix(block, IDEMPOTENT),
+        outcome.way_out or client_fix(block, idempotent_settings(client, asked)),
     )
     return [found]
+
+
+def idempotent_settings(client: Client, asked: Mapping[str, Any]) -> dict[str, str]:
+    """Return what switches idempotence on, with what the client would refuse beside it."""
+    settings = dict(IDEMPOTENT)
+    outcome = client.judge({**asked, **as_client_has(settings, client)}, client.version)
+    for refusal in outcome.refusals:
+        name = usual_name(refusal.keys[0].replace("_", "."))
+        if name in GOOD_VALUES:
+            settings[name] = refusal.good or GOOD_VALUES[name]
+    return settings
+
+
+def as_client_has(settings: Mapping[str, str], client: Client) -> dict[str, Any]:
+    """Return settings as the client's rules take them: with underscores and Python's values."""
+    if not client.literal:
+        return dict(settings)
+    values = {name: PYTHON_VALUES.get(text, text) for name, text in settings.items()}
+    numbers = {name: int(text) for name, text in settings.items() if text.isdigit()}
+    return {name.replace(".", "_"): each for name, each in (values | numbers).items()}
 
 
 def overtaking(outcome: Outcome) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pipeline_check.clients.client import CLIENTS, Version
 from pipeline_check.reading.block import Block, Setting
-from pipeline_check.rules.judge import Judgement, judge
+from pipeline_check.rules.judge import Judgement, Lookup, judge, look_nowhere
 from pipeline_check.rules.nearest import nearest
 
 DECIDING = [name for name in CLIENTS["connect"].deciding if name.startswith("worker:")]
@@ -13,12 +13,12 @@ UNKNOWN_WORKER = "the worker's settings, which these files do not show"
 
 
 def judge_producers(
-    blocks: Sequence[Block], versions: Mapping[str, Version]
+    blocks: Sequence[Block], versions: Mapping[str, Version], lookup: Lookup = look_nowhere
 ) -> Iterator[Judgement]:
     """Judge each producer, each worker, and each source connector beside its worker."""
     for block in blocks:
         if block.kind == "producer":
-            yield judge(block, versions)
+            yield judge(block, versions, lookup)
         elif block.kind == "worker":
             yield judge(connect_block(block, worker_settings(block)), versions)
         elif block.kind == "connector" and is_source(block):
