@@ -3,7 +3,6 @@
 The files in payments/ are all that is added, changed or deleted after `copier copy`.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,7 +59,7 @@ def test_the_demo_ends_with_a_good_verdict(service: Copy) -> None:
         assert said in demo.output
 
 
-@pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+@pytest.mark.prove
 def test_planted_defects_are_found(service: Copy) -> None:
     """Another currency, a second receipt and a missing one are found, each by its message."""
     up = service.pipeline("up")

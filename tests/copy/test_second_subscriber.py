@@ -4,7 +4,6 @@ The files in second_subscriber/ are all that is added. It reads what the first o
 its own rows and events in the same database.
 """
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from tests.client import until
 from tests.copy.copies import PORTS, Copy, make_copy
 
-pytestmark = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+pytestmark = pytest.mark.prove
 
 BY_HAND = Path(__file__).parent / "second_subscriber"
 SECOND = {"SCREENING": "true", "SCREENING_PORT": str(PORTS + 6)}

@@ -3,7 +3,6 @@
 third_outbox.patch is all that is written by hand.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from dotenv import dotenv_values
 from tests.client import Landed, until_published
 from tests.copy.copies import PORTS, Copy, make_copy
 
-pytestmark = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+pytestmark = pytest.mark.prove
 
 BY_HAND = Path(__file__).with_name("third_outbox.patch")
 TOPIC = "refund.events"

@@ -1,6 +1,5 @@
 """What takes too long for `make test`: the whole tests of copies, in `make prove`."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from tests.copy.copies import EXTRAS, STACK, Copy, make_copy, make_payments
 
 HOURS = 1.5  # of the two that a whole `make prove-copies` has, one copy may take this
-pytestmark = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+pytestmark = pytest.mark.prove
 
 
 @pytest.mark.parametrize("keep", [[], EXTRAS], ids=["nothing", "everything"])

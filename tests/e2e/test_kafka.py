@@ -57,7 +57,6 @@ AUTHORIZER = """
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 allow.everyone.if.no.acl.found=true
 """
-in_make_prove = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
 HANDLED = "select message_id from tracking where message_id = any(%s)"
 
 
@@ -204,7 +203,7 @@ def with_authorizer(stack: Stack) -> Iterator[AdminClient]:
         stack.start("kafka")
 
 
-@in_make_prove
+@pytest.mark.prove
 @pytest.mark.parametrize("kind", [ResourceType.TOPIC, ResourceType.GROUP])
 def test_a_denied_topic_or_group_is_named(spoiled: Stack, kind: ResourceType) -> None:
     """The service ends with a sentence; once it is allowed again, it goes on."""
@@ -394,7 +393,7 @@ def test_two_processes_with_one_instance_id_are_told(spoiled: Stack) -> None:
     exactly_one(ids)
 
 
-@in_make_prove
+@pytest.mark.prove
 def test_an_instance_that_is_back_in_time_keeps_its_partitions(spoiled: Stack) -> None:
     """With GROUP_INSTANCE_ID a restart costs no rebalance; the control: without, it costs one."""
     assert rebalances_of_a_restart(spoiled, GROUP_INSTANCE_ID="it") == 0

@@ -120,9 +120,9 @@ def test_a_person_may_let_them_be_buried(quick: Stack) -> None:
             1,
             "23514:no_31 has refused nothing; what has: 23514:no_13 (11 records)\n",
         )
-        code, said = allow(quick, "23514:no_13", "--for", "5m", "--by", "ann", "--json")
+        code, said = allow(quick, "23514:no_13", "--for", "5m", "--by", "first-hand", "--json")
         assert code == 0
-        assert json.loads(said)["allowed_by"] == "ann"
+        assert json.loads(said)["allowed_by"] == "first-hand"
         until_handled()
     assert len(unfulfilled(sent)) == 30
     assert count_letters() == before + 30

@@ -1,7 +1,6 @@
 """`pipeline outbox resend` through the real Debezium: skipped events come out, as they are."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,8 @@ from deltalake import DeltaTable, QueryBuilder
 from psycopg.errors import InsufficientPrivilege
 
 from ops.stack.stack import Stack
+from spark.sent_again import UNPUBLISHED, resend_events
+from spark.settings import Settings
 from tests.client import (
     Landed,
     connect,
@@ -106,7 +107,7 @@ def outcomes(stack: Stack, result: dict[str, Any], wanted: set[str]) -> dict[str
     return {event_id: outcome for event_id, outcome in found if event_id in wanted}
 
 
-@pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+@pytest.mark.prove
 def test_events_that_were_skipped_are_sent_again(spoiled: Stack, reconcile: Reconcile) -> None:
     """What was written while the outbox was not published goes out, once, and reconciles.
 
@@ -179,6 +180,15 @@ def test_nothing_is_sent_to_where_nobody_publishes(spoiled: Stack) -> None:
         done = pipeline(spoiled, "outbox resend --since 1m")
     assert done.returncode == 2
     assert "inserts into the outbox fulfillment are not in its publication" in done.stderr
+
+
+def test_repair_sends_nothing_to_where_nobody_publishes(spoiled: Stack) -> None:
+    """It names the way out instead, and sends the event once it would be published."""
+    [event_id] = event_ids(orders_handled(1))
+    topics = {event_id: TOPIC}
+    with unpublished():
+        assert resend_events(Settings(), topics) == {event_id: UNPUBLISHED}
+    assert resend_events(Settings(), topics) == {}
 
 
 def test_an_event_older_than_its_topic_is_not_called_missing(spoiled: Stack) -> None:

@@ -1,6 +1,5 @@
 """A storm: members of a group come, go and are killed faster than it can settle."""
 
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from tests.load import load
 from tests.own_service import OwnService, make_topic, own_service
 
 # Each of these is a minute; how often they hit a rebalance is luck, so they belong to `make prove`.
-pytestmark = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
+pytestmark = pytest.mark.prove
 MEMBERS = 3
 SECONDS = 60
 STOP_SECONDS = 10

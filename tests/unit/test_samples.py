@@ -25,6 +25,11 @@ def test_each_outcome_and_each_reason_occurs() -> None:
     assert {sample.kind for sample in SAMPLES} >= {"order", "redelivery", "conflict", "invalid"}
 
 
+def test_each_event_has_columns() -> None:
+    """What analysts find of an event is part of the contract, as its body is."""
+    assert [event.event_type for event in EVENTS if not event.columns] == []
+
+
 def test_a_further_event_follows_an_outcome_that_exists() -> None:
     """Each event either decides an outcome or follows one, and each outcome is decided by one."""
     outcomes = [event.outcome for event in EVENTS if event.outcome]

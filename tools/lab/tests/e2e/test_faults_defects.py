@@ -1,6 +1,5 @@
 """Ten published defects, built in again one at a time: the checker finds each of them (PROVE=1)."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +11,7 @@ from lab.faults.site import Site, running_site
 from ops.settings import ROOT, Settings
 from ops.stack.stack import silently
 
-pytestmark = pytest.mark.skipif(not os.environ.get("PROVE"), reason="make prove runs these")
+pytestmark = pytest.mark.prove
 
 
 @pytest.fixture(scope="module")
