@@ -147,6 +147,29 @@ def land(
 
 
 @app.command()
+def tables(
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make them again, of everything that has landed.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Bring the event tables up to what has landed: one row for each event, typed columns."""
+    options = ["--rebuild"] if rebuild else []
+    if as_json:
+        options += ["--json"]
+    code = run_job(make_checked_stack(), "spark.tables", options)
+    raise typer.Exit(code)
+
+
+@app.command()
+def compact(as_json: Json = False) -> None:
+    """Make few large files of the lake's many small ones, and delete what no reader needs."""
+    options = ["--json"] if as_json else []
+    code = run_job(make_checked_stack(), "spark.compact", options)
+    raise typer.Exit(code)
+
+
+@app.command()
 def reconcile(
     land: Annotated[bool, typer.Option(help="Land first what has not landed yet.")] = False,
     ledger: Annotated[

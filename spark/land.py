@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 from spark.landing_query import (
     accept_later,
     accept_losses,
-    exclusive_lock,
     find_start,
     start_landing,
 )
+from spark.lock import exclusive_lock
 from spark.losses import FORM, Loss, parse_loss
 from spark.parts import load_parts
 from spark.session import describe, exit_with_error, make_session
@@ -47,7 +47,8 @@ def main() -> None:
     # SIGTERM may end the job at any moment: the next one repeats what is not complete.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        with exclusive_lock(settings.delta_root):
+        # Two landings at once would write each record twice.
+        with exclusive_lock(settings.delta_root, "land"):
             spark = make_session("land", settings.spark_jars_dir)
             accept(spark, settings, topics.all(), arguments.accept_loss)
             land(spark, settings, topics.all(), once=arguments.once)

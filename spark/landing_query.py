@@ -1,10 +1,7 @@
-"""The streaming query that lands every topic, and the lock that keeps a second one away."""
+"""The streaming query that lands every topic."""
 
-import fcntl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from confluent_kafka.admin import AdminClient
@@ -287,30 +284,3 @@ def landed_so_far(
         rows = landed.get(position, range(end, end))
         landed[position] = range(rows.start, max(end, rows.stop))
     return landed
-
-
-def local_folder(delta_root: str) -> Path | None:
-    """Return the folder of a lake, if it is one of this machine's."""
-    scheme, separator, place = delta_root.partition(":")
-    if scheme == "file" and separator:
-        path = place.removeprefix("//")
-        return Path(path)
-    is_elsewhere = "://" in delta_root
-    return None if is_elsewhere else Path(delta_root)
-
-
-@contextmanager
-def exclusive_lock(delta_root: str) -> Iterator[None]:
-    """Hold the lock of this lake, or raise BlockingIOError.
-
-    Two landings at once would write each record twice.
-    """
-    folder = local_folder(delta_root)
-    if folder is None:  # buckets have no locks: what schedules the job must run it only once
-        yield
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "land.lock"
-    with file.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield

@@ -20,11 +20,27 @@ from spark.positions import committed_offsets
 from spark.repair_log import connect
 from spark.settings import Settings
 
+UNPUBLISHED = (
+    "the slot or the publication of its outbox is not there, and it would be skipped again:"
+    " pipeline check --live prints the way back"
+)
 AT_ONCE = 500  # events in one transaction
 HEADER = "repair_of"  # on a record that is sent again: the position of the first one
 FLUSH_SECONDS = 30
 MOMENT = 0.2
 
+WILL_BE_PUBLISHED = """
+    select
+        exists (
+            select from pg_replication_slots
+            where slot_name = %s and database = current_database() and wal_status <> 'lost'
+        )
+        and exists (
+            select from pg_publication_tables
+            join pg_publication using (pubname)
+            where pubname = 'outbox' and tablename = 'outbox' and pubinsert
+        )
+"""
 RESEND = "select resend(%s::uuid[])"
 KNOWN = "select event_id::text from outbox where event_id = any(%s::uuid[])"
 
@@ -58,12 +74,22 @@ def resend_events(settings: Settings, topics: Mapping[str, str]) -> Problems:
     for database, event_ids in of_database.items():
         url = settings.databases()[database]
         with connect(url, settings.resender_password_file) as session:
+            if not will_be_published(session, database):
+                problems |= dict.fromkeys(event_ids, UNPUBLISHED)
+                continue
             known = {event_id for (event_id,) in session.execute(KNOWN, [event_ids])}
             for start in range(0, len(event_ids), AT_ONCE):
                 session.execute(RESEND, [event_ids[start : start + AT_ONCE]])
         for event_id in set(event_ids) - known:
             problems[event_id] = f"it is not in the outbox of {database} any more"
     return problems
+
+
+def will_be_published(session: psycopg.Connection, database: str) -> bool:
+    """Return whether there is a slot that can go on, and a publication with what is inserted."""
+    found = session.execute(WILL_BE_PUBLISHED, [f"{database}_outbox"])
+    [(is_published,)] = found
+    return bool(is_published)
 
 
 def send_entries(settings: Settings, message_ids: Iterable[str]) -> Problems:

@@ -18,6 +18,8 @@ class Settings(BaseSettings):
     land_max_offsets: int = 200_000  # in one batch: bounds its memory, whatever the backlog
     land_max_bytes: int = 256 * 1024 * 1024  # the same for large records: an eighth of the heap
     land_trigger_seconds: float = 2  # fewer, larger files than one batch after the other
+    compact_keep_hours: float = 168  # above the longest query, and a week of going back in time
+    reconcile_keep_days: float = 400  # reports and outcomes: a year, and who asks late
 
     database_url: str = f"postgresql://app@127.0.0.1:5432/{names.DATABASE}"
     audit_database_url: str = f"postgresql://audit@127.0.0.1:5432/{names.AUDIT_DATABASE}"

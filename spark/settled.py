@@ -12,7 +12,8 @@ from spark import positions
 from spark.frames import Frames, read_ledger
 from spark.hops import TOPICS_TO_LANDED
 from spark.landed_tables import is_landed, landed_positions, read_landed
-from spark.landing_query import exclusive_lock, landed_so_far, start_landing
+from spark.landing_query import landed_so_far, start_landing
+from spark.lock import exclusive_lock
 from spark.parts import Part
 from spark.positions import Position
 from spark.session import exit_with_error, log_progress
@@ -161,7 +162,7 @@ def retired_topics(
 def land_here(spark: SparkSession, settings: Settings, topics: Topics) -> bool:
     """Land what is there now; return False if another landing is at work."""
     try:
-        with exclusive_lock(settings.delta_root):
+        with exclusive_lock(settings.delta_root, "land"):
             query = start_landing(spark, settings, topics.all(), once=True)
             query.awaitTermination()
     except BlockingIOError:

@@ -34,6 +34,7 @@ from spark.landing_query import accept_later, accept_losses, start_landing
 from spark.losses import parse_loss
 from spark.parts import load_parts
 from spark.reconcile import run
+from spark.report import shorten
 from spark.settings import Settings as SparkSettings
 from spark.settled import Options
 from spark.snapshot import open_snapshot, table_statements
@@ -57,8 +58,6 @@ from tests.client import (
 from tests.load import load, orders
 from tests.own_service import handle_all, make_again, make_topic, run_offsets
 from tests.reconciliation import GOOD, Reconcile, all_matched, hop
-
-only_in_prove = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
 
 
 def event_of(message_id: str, topic: str = "fulfillment.events") -> Landed:
@@ -128,7 +127,7 @@ def count_tracked(ids: list[str]) -> int:
     return int(count)
 
 
-@only_in_prove
+@pytest.mark.prove
 def test_a_dead_audit_receiver_is_behind(
     stack: Stack, impatient: None, reconcile: Reconcile
 ) -> None:
@@ -207,7 +206,7 @@ def test_the_command_finds_nothing_in_a_clean_run(stack: Stack) -> None:
     *table, report, verdict = done.stdout.splitlines()
     assert verdict == GOOD
     assert Path(report.removeprefix("report: ")).exists()
-    name = input_to_tracking(INPUT_TOPIC)
+    name = shorten(input_to_tracking(INPUT_TOPIC))
     [counts] = [line.removeprefix(name).split() for line in table if line.startswith(name)]
     _in, _out, removed, _rejected, letters, *_ = (int(count.replace(",", "")) for count in counts)
     assert removed >= 2, counts
@@ -223,7 +222,7 @@ def test_under_load_and_lagging_it_finds_nothing(stack: Stack, reconcile: Reconc
     assert result["verdict"] == f"{GOOD}; {late:,} on their way"
 
 
-@only_in_prove
+@pytest.mark.prove
 def test_a_second_copy_of_an_event_is_allowed(stack: Stack, reconcile: Reconcile) -> None:
     """The same event twice on the topic, same id and bytes, is one duplicate removed."""
     [message_id] = orders(1)
@@ -380,7 +379,7 @@ def send_with_ledger(topic: str, count: int, ledger: Path) -> list[tuple[int, in
     return places
 
 
-@only_in_prove
+@pytest.mark.prove
 @pytest.mark.parametrize("count", [10, 60])
 def test_a_topic_that_was_created_again_reconciles(
     stack: Stack, spark: SparkSession, tmp_path: Path, count: int
@@ -430,7 +429,7 @@ def test_a_topic_that_was_created_again_reconciles(
     assert {id_ for _outcome, id_ in found} <= {*positions, by_ledger}
 
 
-@only_in_prove
+@pytest.mark.prove
 def test_an_accepted_loss_is_in_every_report(
     spoiled: Stack, spark: SparkSession, reconcile: Reconcile, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -506,7 +505,7 @@ ANOTHER_TOPIC_STAYS = """
 """
 
 
-@only_in_prove
+@pytest.mark.prove
 def test_what_was_forgotten_is_no_finding(stack: Stack, reconcile: Reconcile) -> None:
     """After `pipeline forget` everything reconciles as before; one more row that is gone is found.
 

@@ -43,7 +43,6 @@ from tests.spark.topics import Topics, rows_of
 
 TOPIC = "fulfillment.events"
 TO_TRACKING = input_to_tracking(INPUT_TOPIC)
-prove = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
 
 Result = dict[str, Any]
 Place = tuple[int, int]  # partition and offset
@@ -182,7 +181,7 @@ def is_found(planted: Planted, found: dict[str, set[tuple[str, str]]]) -> set[st
     return {id_ for id_, defect in planted.defects.items() if defect in found.get(id_, set())}
 
 
-@prove
+@pytest.mark.prove
 def test_planted_defects_are_repaired_while_orders_come(
     spoiled: Stack, spark: SparkSession, reconcile: Reconcile
 ) -> None:
@@ -207,8 +206,8 @@ def test_planted_defects_are_repaired_while_orders_come(
     assert is_found(planted, defects(spoiled, reconcile())) == wanted
 
     with load(bursts=2_000, pause=0.1) as sent:
-        done = repair(spoiled, "--apply", "--by", "ann")
-        again = repair(spoiled, "--apply", "--by", "bob")
+        done = repair(spoiled, "--apply", "--by", "first-hand")
+        again = repair(spoiled, "--apply", "--by", "second-hand")
         result = reconcile()
     assert {act["id"] for act in done["acts"] if act["state"] == "done"} >= wanted
     assert [act for act in done["acts"] if act["problem"]] == []
@@ -232,7 +231,7 @@ def test_planted_defects_are_repaired_while_orders_come(
         list(wanted),
     )
     assert {id_ for id_, *_ in acts} == wanted
-    assert {who for *_, who in acts} == {"ann"}
+    assert {who for *_, who in acts} == {"first-hand"}
 
 
 KILLED = """
@@ -271,7 +270,7 @@ repair.main()
 MOMENTS = {"planned", "appended", "replaced", "produced", *(f"done-{act.name}" for act in Act)}
 
 
-@prove
+@pytest.mark.prove
 def test_a_repair_that_is_killed_anywhere_is_done_by_the_next(
     spoiled: Stack, spark: SparkSession, reconcile: Reconcile, tmp_path: Path
 ) -> None:
@@ -305,7 +304,7 @@ def test_a_repair_that_is_killed_anywhere_is_done_by_the_next(
             assert count_landed(spoiled, position) == 1
 
 
-@prove
+@pytest.mark.prove
 def test_a_repair_that_did_not_help_is_reported(spoiled: Stack, reconcile: Reconcile) -> None:
     """Events that were sent again while nobody published them are missing, and the run says so.
 
@@ -314,11 +313,11 @@ def test_a_repair_that_did_not_help_is_reported(spoiled: Stack, reconcile: Recon
     with unpublished():
         wanted = set(event_ids(orders_handled(2)))
         reconcile()
-        repair(spoiled, "--apply", "--by", "ann")
+        repair(spoiled, "--apply", "--by", "first-hand")
         told = reconcile()
     failed = [row for row in told["failed_repairs"] if row["id"] in wanted]
     assert {row["id"] for row in failed} == wanted
-    assert {(row["who"], row["outcome"]) for row in failed} == {("ann", "missing")}
+    assert {(row["who"], row["outcome"]) for row in failed} == {("first-hand", "missing")}
     assert "Repairs that have failed" in Path(told["report"]).read_text()
 
     repair(spoiled, "--apply")
@@ -416,7 +415,7 @@ def lake(spoiled: Stack, spark: SparkSession, tmp_path: Path) -> Iterator[Lake]:
     topics.remove()
 
 
-@prove
+@pytest.mark.prove
 def test_missing_rows_are_landed_once(lake: Lake) -> None:
     """What Kafka still has is landed as it was, once, however often repair is run.
 
@@ -439,7 +438,7 @@ def test_missing_rows_are_landed_once(lake: Lake) -> None:
     assert len(lake.rows()) == 22
 
 
-@prove
+@pytest.mark.prove
 def test_what_kafka_has_deleted_is_named_with_the_way_out(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -464,7 +463,7 @@ def test_what_kafka_has_deleted_is_named_with_the_way_out(
     assert [str(one.loss) for one in accepted] == [loss]
 
 
-@prove
+@pytest.mark.prove
 def test_one_of_two_equal_rows_is_removed(lake: Lake) -> None:
     """Rows that landed twice or three times are there once, in one commit, and no other is touched.
 

@@ -11,7 +11,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.landing_query import append_once, exclusive_lock, start_landing
+from spark.landing_query import append_once, start_landing
+from spark.lock import exclusive_lock
 from tests.spark.topics import Topics, each_once
 
 
@@ -22,17 +23,17 @@ def test_a_lake_has_one_lock_however_it_is_spelled(tmp_path: Path, spelling: str
     Control: the folder beside it is another one.
     """
     address = spelling.format(tmp_path, name=tmp_path.name)
-    with exclusive_lock(str(tmp_path)):
-        with pytest.raises(BlockingIOError), exclusive_lock(address):
+    with exclusive_lock(str(tmp_path), "land"):
+        with pytest.raises(BlockingIOError), exclusive_lock(address, "land"):
             pass
-        with exclusive_lock(f"{address}.other"):
+        with exclusive_lock(f"{address}.other", "land"):
             pass
 
 
 def test_a_second_landing_of_a_file_address_is_refused(tmp_path: Path) -> None:
     """One sentence and exit code 2, before Spark is started."""
     address = f"file://{tmp_path}"
-    with exclusive_lock(str(tmp_path)):
+    with exclusive_lock(str(tmp_path), "land"):
         done = subprocess.run(
             [sys.executable, "-m", "spark.land", "--once"],
             env=os.environ | {"DELTA_ROOT": address},

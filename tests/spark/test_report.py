@@ -122,9 +122,9 @@ def test_accepted_losses_are_in_every_report() -> None:
 def test_failed_repairs_are_in_every_report() -> None:
     """Who did what and when, and what the id is all the same; without any, not a word."""
     failed = {"hop": "a hop", "id": "m-1", "outcome": "missing", "act": "send it again"}
-    failed |= {"who": "ann", "done_at": "2026-11-21 10:00:00"}
+    failed |= {"who": "first-hand", "done_at": "2026-11-21 10:00:00"}
     result = result_of(counts_of("a hop", missing=1)) | {"failed_repairs": [failed]}
-    told = "send it again, done by ann at 2026-11-21 10:00:00 UTC"
+    told = "send it again, done by first-hand at 2026-11-21 10:00:00 UTC"
     assert told in render_page(result, INPUT_TOPIC, OUTBOX_TOPICS)
     line = f"failed repair: m-1 in a hop: {told}, and it is missing"
     assert line in render_text(result).splitlines()

@@ -90,11 +90,11 @@ class World:
         value: bytes = b"an order",
         partition: int = SETTLED,
         expected: str = "",
+        **headers: str,
     ) -> str:
         """An order record, and its line in the ledger where something is expected of it."""
-        position = self.record(
-            self.input_topic, f"o-{message_id}", value, {"message_id": message_id}, partition
-        )
+        headers["message_id"] = message_id
+        position = self.record(self.input_topic, f"o-{message_id}", value, headers, partition)
         if expected:
             self.tables["ledger"].append(
                 {

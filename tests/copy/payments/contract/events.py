@@ -10,6 +10,7 @@ class Event(NamedTuple):
     topic: str
     outcome: str | None = None  # the deciding event of a message with this outcome
     follows: str | None = None  # a further event: each message with this outcome has exactly one
+    columns: str = ""  # its body in SQL types, for its event table
 
     @property
     def aggregate_type(self) -> str:
@@ -22,9 +23,43 @@ REJECTED = "rejected"
 DEAD_LETTER = "dead_letter"  # of a record that is no message; the same in every copy
 
 EVENTS = (
-    Event("payment-booked", "booking.events", outcome=ACCEPTED),
-    Event("payment-rejected", "rejection.events", outcome=REJECTED),
-    Event("receipt-issued", "receipt.events", follows=ACCEPTED),
+    Event(
+        "payment-booked",
+        "booking.events",
+        outcome=ACCEPTED,
+        columns="""
+            message_id string,
+            payment_id string,
+            booking_id string,
+            customer_id string,
+            placed_at timestamp,
+            total decimal(19, 2),
+            currency string
+        """,
+    ),
+    Event(
+        "payment-rejected",
+        "rejection.events",
+        outcome=REJECTED,
+        columns="""
+            message_id string,
+            payment_id string,
+            reason string,
+            booked_by string
+        """,
+    ),
+    Event(
+        "receipt-issued",
+        "receipt.events",
+        follows=ACCEPTED,
+        columns="""
+            message_id string,
+            payment_id string,
+            booking_id string,
+            total decimal(19, 2),
+            currency string
+        """,
+    ),
 )
 
 # Why a payment is rejected. A reason may name the message that won, or have no winner.

@@ -1,0 +1,132 @@
+"""The job that looks after the lake: small files become large ones, and old ones go."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from delta.tables import DeltaTable
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark.lock import exclusive_lock
+from spark.old_runs import delete_old_runs
+from spark.session import describe, exit_with_error, locate, log_progress, make_session
+from spark.settings import Settings
+
+FAILURES = (PySparkException, Py4JError, OSError)  # what Spark, its JVM or a file may raise
+MEBIBYTE = 1024 * 1024
+# A file of this size stays as it is: each run writes again at most this much of each table.
+LARGE_ENOUGH = 64 * MEBIBYTE
+LARGEST = 128 * MEBIBYTE
+
+
+class Files(NamedTuple):
+    """How many data files a table had and has."""
+
+    before: int
+    after: int
+
+
+class Compacted(NamedTuple):
+    """What became of a lake."""
+
+    tables: Mapping[str, Files]
+    reports_deleted: int
+
+
+def main() -> None:
+    """Make few large files of the many small ones that landing writes.
+
+    Files that no version of a table has had for COMPACT_KEEP_HOURS are deleted, and what
+    reconciliations have left that are older than RECONCILE_KEEP_DAYS. Run it once an hour, or once
+    a day. Landing, reconciling and reading go on.
+    """
+    parser = argparse.ArgumentParser(prog="python -m spark.compact", description=main.__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON for a program to read")
+    arguments = parser.parse_args()
+    settings = Settings()
+    try:
+        with exclusive_lock(settings.delta_root, "compact"):
+            spark = make_session("compact", settings.spark_jars_dir)
+            compacted = compact_lake(spark, settings)
+    except BlockingIOError:
+        exit_with_error(f"another run compacts {settings.delta_root}: wait for it")
+    except FAILURES as error:
+        exit_with_error(
+            f"compacting has ended: {describe(error)}; run it again: no row has changed"
+        )
+    print(as_json(compacted) if arguments.json else say(compacted))  # noqa: T201 - the result
+
+
+def compact_lake(spark: SparkSession, settings: Settings) -> Compacted:
+    """Delete old results, and compact every table of the lake."""
+    reports_deleted = delete_old_runs(spark, settings.delta_root, settings.reconcile_keep_days)
+    spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(LARGE_ENOUGH))
+    spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(LARGEST))
+    found = {}
+    for name, path in find_tables(spark, settings.delta_root).items():
+        found[name] = compact_table(spark, path, settings.compact_keep_hours)
+        log_progress(f"{name}: {found[name].before:,} files, now {found[name].after:,}")
+    return Compacted(found, reports_deleted)
+
+
+def find_tables(spark: SparkSession, delta_root: str) -> dict[str, str]:
+    """Return the path of every Delta table of a lake: in its folder, or in a folder of that."""
+    files, root = locate(spark, delta_root)
+    folders = {}
+    for folder in folders_in(files, root):
+        name = folder.getName()
+        folders[name] = str(folder)
+        for inner in folders_in(files, folder):
+            folders[f"{name}/{inner.getName()}"] = str(inner)
+    return {
+        name: path for name, path in sorted(folders.items()) if DeltaTable.isDeltaTable(spark, path)
+    }
+
+
+def folders_in(files: Any, path: Any) -> list[Any]:
+    """Return the folders in a folder; Hadoop's patterns would start a process for each file."""
+    return [status.getPath() for status in files.listStatus(path) if status.isDirectory()]
+
+
+def compact_table(spark: SparkSession, path: str, keep_hours: float) -> Files:
+    """Make large files of a table's small ones, and delete what no version has had for so long."""
+    table = DeltaTable.forPath(spark, path)
+    before = count_files(table)
+    table.optimize().executeCompaction()
+    table.vacuum(keep_hours)
+    return Files(before, count_files(table))
+
+
+def count_files(table: DeltaTable) -> int:
+    """Return how many data files the latest version of a table has."""
+    [detail] = table.detail().select("numFiles").collect()
+    count: int = detail.numFiles
+    return count
+
+
+def as_json(compacted: Compacted) -> str:
+    """Return the counts of each table for a program."""
+    tables = {name: counts._asdict() for name, counts in compacted.tables.items()}
+    return json.dumps({"tables": tables, "reports_deleted": compacted.reports_deleted})
+
+
+def say(compacted: Compacted) -> str:
+    """Return a line for each table whose files have changed, one for all, and one for reports."""
+    lines = []
+    for name, counts in compacted.tables.items():
+        if counts.before != counts.after:
+            lines.append(f"{name}: {counts.before:,} files, now {counts.after:,}")
+    all_counts = compacted.tables.values()
+    before = sum(counts.before for counts in all_counts)
+    after = sum(counts.after for counts in all_counts)
+    lines.append(f"{len(all_counts)} tables: {before:,} files, now {after:,}")
+    if compacted.reports_deleted:
+        lines.append(f"{compacted.reports_deleted:,} old reports are deleted")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""What earlier reconciliations have left: their reports, their outcomes, and a row for each run."""
+
+from datetime import UTC, datetime, timedelta
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from spark.session import locate
+
+RUN_ID = "%Y%m%dT%H%M%S"  # how the id of a run begins
+
+
+def delete_old_runs(spark: SparkSession, delta_root: str, keep_days: float) -> int:
+    """Delete what runs have left that are older than this; return how many reports are gone.
+
+    The latest run that compared anything stays, however old it is: repair works on it.
+    """
+    root = f"{delta_root}/reconcile"
+    runs = f"{root}/run"
+    if not DeltaTable.isDeltaTable(spark, runs):
+        return 0
+    cutoff = (datetime.now(UTC) - timedelta(days=keep_days)).strftime(RUN_ID)
+    compared = spark.read.format("delta").load(runs).where("hops <> '[]'")
+    [(latest,)] = compared.selectExpr("coalesce(max(run_id), '')").collect()
+    is_old = f"run_id < '{cutoff}' and run_id <> '{latest}'"
+    deleted = delete_reports(spark, f"{root}/report", cutoff, latest)
+    for path in (f"{root}/outcome", runs):
+        if DeltaTable.isDeltaTable(spark, path):
+            DeltaTable.forPath(spark, path).delete(is_old)
+    return deleted
+
+
+def delete_reports(spark: SparkSession, folder: str, cutoff: str, latest: str) -> int:
+    """Delete the reports of runs before the cutoff, but that of the latest run."""
+    files, path = locate(spark, folder)
+    found = files.listStatus(path) if files.exists(path) else []
+    deleted = 0
+    for status in found:
+        report = status.getPath()
+        run_id = report.getName().removesuffix(".html")
+        if run_id < cutoff and run_id != latest:
+            files.delete(report, False)
+            deleted += 1
+    return deleted
