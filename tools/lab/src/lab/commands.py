@@ -29,7 +29,7 @@ def bench(
     ] = None,
     orders: Annotated[
         int,
-        typer.Option(min=1, help="In each round; ten times as many for memory."),
+        typer.Option(min=1, help="In each round; for memory and reconcile ten times as many."),
     ] = 50_000,
     rounds: Annotated[
         int,
@@ -37,7 +37,7 @@ def bench(
     ] = 5,
     as_json: AsJson = False,
 ) -> None:
-    """Measure chain, latency, memory, write, audit and cost on a throwaway stack.
+    """Measure chain, latency, memory, write, audit, cost and reconcile on a throwaway stack.
 
     Exit 0 if every goal is reached, 1 if one is missed, 2 if nothing could be measured.
     """

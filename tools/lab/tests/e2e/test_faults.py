@@ -4,7 +4,6 @@ With PROVE=1 the slice is longer, the reconciliation looks at all that it has le
 planted that both judges must find.
 """
 
-import os
 import random
 from collections.abc import Iterator
 
@@ -22,7 +21,6 @@ from ops.settings import ROOT, Settings
 from ops.stack.stack import silently
 
 SEED = 1
-only_in_prove = pytest.mark.skipif(not os.environ.get("PROVE"), reason="only in `make prove`")
 # One for each part; the landing is at work for the last ones.
 SLICE = (
     "service.after-write.kill",
@@ -30,9 +28,9 @@ SLICE = (
     "connect.to-kafka.lost-answer",
     "kafka.from-producer.lost-answer",
     "postgres.any-moment.kill",
-    pytest.param("kafka.any-moment.kill", marks=only_in_prove),
+    pytest.param("kafka.any-moment.kill", marks=pytest.mark.prove),
     "land.after-append.kill",
-    pytest.param("everything.all-hops.cut", marks=only_in_prove),
+    pytest.param("everything.all-hops.cut", marks=pytest.mark.prove),
 )
 CELLS = {cell.name: cell for cell in all_cells()}
 MUTANT_SEEDS = (1, 2)
@@ -64,7 +62,7 @@ def test_a_part_that_breaks_loses_and_doubles_nothing(
     assert run.hits > 0, "it never struck: this proved nothing"
 
 
-@only_in_prove
+@pytest.mark.prove
 def test_reconciliation_and_the_checker_find_nothing_after_all_that(
     site: Site, sent: list[Sent]
 ) -> None:
@@ -74,7 +72,7 @@ def test_reconciliation_and_the_checker_find_nothing_after_all_that(
     assert "nothing lost, nothing doubled" in verdict
 
 
-@only_in_prove
+@pytest.mark.prove
 def test_every_mutant_is_found_by_the_checker_and_by_reconciliation(
     site: Site, sent: list[Sent]
 ) -> None:

@@ -62,7 +62,9 @@ ERRORS = {
     "service-audit": strikes.answer_with_errors,
     "audit-postgres": strikes.refuse_role("audit", "audit-postgres"),
     "connect-postgres": strikes.refuse_role("cdc", "connect-postgres"),
-    "connect-kafka": strikes.demand_replicas("fulfillment.events", strikes.complaints_of_connect),
+    "connect-kafka": strikes.demand_replicas(
+        "fulfillment.events", strikes.complaints_of_connect, of_all_runs=True
+    ),
     "land-kafka": strikes.refuse("land-kafka"),
 }
 

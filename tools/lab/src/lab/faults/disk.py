@@ -1,10 +1,12 @@
 """A small disk of its own for a folder of the stack, so that it can be full."""
 
+import errno
 import shutil
 import subprocess
 from pathlib import Path
 
 BALLAST = "ballast"
+PIECE = b"\0" * 1024 * 1024
 
 
 class Disk:
@@ -33,10 +35,14 @@ class Disk:
             run("umount", "--lazy", str(self.folder))
 
     def fill(self) -> None:
-        """Leave no room for another byte."""
-        free = shutil.disk_usage(self.folder).free
-        with (self.folder / BALLAST).open("wb") as ballast:
-            ballast.write(b"\0" * free)
+        """Leave no room for another byte, whatever the part writes meanwhile."""
+        with (self.folder / BALLAST).open("wb", buffering=0) as ballast:
+            try:
+                while True:
+                    ballast.write(PIECE)
+            except OSError as refusal:
+                if refusal.errno != errno.ENOSPC:
+                    raise
 
     def make_room(self) -> None:
         """Take the ballast away."""
