@@ -9,7 +9,9 @@ from confluent_kafka import KafkaException
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
+from spark.clock import clock_lead
 from spark.landing_query import (
     accept_later,
     accept_losses,
@@ -19,13 +21,15 @@ from spark.landing_query import (
 from spark.lock import exclusive_lock
 from spark.losses import FORM, Loss, parse_loss
 from spark.parts import load_parts
-from spark.session import describe, exit_with_error, make_session
+from spark.session import describe, exit_with_error, log_progress, make_session
 from spark.settings import Settings
 from spark.topic_ids import Later, parse_later
 from spark.topics import topics_to_land
 
 # What Kafka, Spark, its JVM or a file may raise.
 FAILURES = (KafkaException, PySparkException, Py4JError, OSError)
+
+CLOCK_CHECK_SECONDS = 5
 
 
 def main() -> None:
@@ -81,12 +85,25 @@ def accept(
 
 def land(spark: SparkSession, settings: Settings, topics: Sequence[str], *, once: bool) -> None:
     """Land until the query ends; if it fails, say so if records or files were lost meanwhile."""
-    query = start_landing(spark, settings, topics, once=once)
     try:
-        query.awaitTermination()
+        query = start_landing(spark, settings, topics, once=once)
+        while not ended(query, settings.land_trigger_seconds):
+            log_progress("the clock was set back: start the query again, or it waits as long")
+            query.stop()
+            query = start_landing(spark, settings, topics, once=once)
     except StreamingQueryException:
         find_start(spark, settings, topics)
         raise
+
+
+def ended(query: StreamingQuery, trigger_seconds: float) -> bool:
+    """Wait until the query ends or the clock is set back; return whether it has ended."""
+    lead = clock_lead()
+    while not query.awaitTermination(CLOCK_CHECK_SECONDS):
+        lead_before, lead = lead, clock_lead()
+        if lead < lead_before - trigger_seconds:
+            return False
+    return True
 
 
 def explain(error: Exception, delta_root: str) -> str:

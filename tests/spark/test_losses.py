@@ -90,7 +90,7 @@ def test_records_lost_while_landing_runs_are_named(
     class Failing:
         """A query that comes too late."""
 
-        def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
+        def awaitTermination(self, _timeout: int) -> bool:  # noqa: N802 - Spark's name
             lake.topics.forget(first, below=8)
             raise StreamingQueryException("offset out of range")
 

@@ -1,0 +1,63 @@
+"""Landing while somebody sets the clock.
+
+The lab sets it for the real job: land.clock.ahead and land.clock.behind.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark import land
+from spark.settings import Settings
+
+HOUR = 3600.0
+
+
+class Query:
+    """A query that has ended after so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+        self.stopped = False
+
+    def awaitTermination(self, _timeout: int) -> bool:  # noqa: N802 - Spark's name
+        """Return whether it has ended."""
+        self.looks -= 1
+        return self.looks <= 0
+
+    def stop(self) -> None:
+        """Note it."""
+        self.stopped = True
+
+
+def land_with(monkeypatch: pytest.MonkeyPatch, leads: Sequence[float]) -> list[Query]:
+    """Land while the clock is this far ahead at each look; return the queries that it started."""
+    looks: Iterator[float] = iter(leads)
+    started: list[Query] = []
+
+    def start(*_: Any, **__: Any) -> Query:
+        started.append(Query(looks=3))
+        return started[-1]
+
+    monkeypatch.setattr(land, "clock_lead", lambda: next(looks))
+    monkeypatch.setattr(land, "start_landing", start)
+    land.land(cast("SparkSession", None), Settings(), [], once=False)
+    return started
+
+
+def test_a_clock_that_is_set_back_starts_the_query_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark would wait until the wall clock shows the next batch's time again: for hours."""
+    first, second = land_with(monkeypatch, [5 * HOUR, 5 * HOUR, 0.0, 0.0, 0.0, 0.0])
+    assert first.stopped
+    assert not second.stopped
+
+
+@pytest.mark.parametrize("leads", [(0.0, 5 * HOUR, 5 * HOUR), (0.0, -0.5, -1.0)])
+def test_a_clock_that_goes_on_starts_nothing(
+    monkeypatch: pytest.MonkeyPatch, leads: Sequence[float]
+) -> None:
+    """Control: neither a clock set ahead nor a correction below a trigger's length matters."""
+    [only] = land_with(monkeypatch, leads)
+    assert not only.stopped
