@@ -17,7 +17,13 @@ import pytest
 
 from lab.faults.cells import all_cells
 from lab.faults.clock import Clock, build_library
-from lab.faults.command import Choice, choose_cells, choose_seeds, is_clean
+from lab.faults.command import (
+    Choice,
+    choose_cells,
+    choose_seeds,
+    is_clean,
+    results_file,
+)
 from lab.faults.inspection import list_behind
 from lab.faults.judge import Finding
 from lab.faults.lake_log import LakeLog
@@ -349,6 +355,13 @@ def test_a_fault_that_never_struck_is_red(tmp_path: Path) -> None:
     assert not is_clean({"cells": rows})
     assert is_clean({"cells": rows[:1]})
     assert not is_clean({"cells": []})
+
+
+def test_the_runs_of_a_page_are_kept_beside_it() -> None:
+    """So that they are committed with it; those of no page stay in the run folder."""
+    settings = Settings()
+    assert results_file(settings, Path("pages/faults.md")) == Path("pages/faults.jsonl")
+    assert results_file(settings, None) == settings.run_dir / "faults" / "results.jsonl"
 
 
 def test_the_page_names_what_has_not_run(tmp_path: Path) -> None:

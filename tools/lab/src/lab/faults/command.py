@@ -42,7 +42,7 @@ def faults(settings: Settings, step: Step, choice: Choice) -> dict[str, Any]:
     """Run what is to be run and was not yet, and return what all of it has shown."""
     cells = choose_cells(settings, choice.only)
     seeds = {cell.name: choose_seeds(cell, choice) for cell in cells}
-    results = Results(settings.run_dir / "faults" / "results.jsonl")
+    results = Results(results_file(settings, choice.output))
     if choice.resume:
         results.load()
     else:
@@ -83,6 +83,13 @@ def soak_for(settings: Settings, step: Step, choice: Choice, seconds: float) -> 
     if choice.output:
         write(document, choice.output)
     return document
+
+
+def results_file(settings: Settings, page: Path | None) -> Path:
+    """Return where the runs are kept: beside their page, so that another machine may go on."""
+    if page:
+        return page.with_suffix(".jsonl")
+    return settings.run_dir / "faults" / "results.jsonl"
 
 
 def today() -> str:
