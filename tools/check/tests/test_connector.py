@@ -18,6 +18,7 @@ from pipeline_check.connector.surroundings import Surroundings, Table
 from pipeline_check.connector.values import RULES
 from pipeline_check.reading.block import Block, Setting
 from pipeline_check.reading.json_file import read_json
+from pipeline_check.reading.read import read
 from pipeline_check.rules.finding import Finding
 from pipeline_check.walk import files
 
@@ -179,6 +180,21 @@ CASES: list[tuple[str, Changes, Changes, tuple[str, str]]] = [
     ("router-column-missing", {f"{R}route.by.field": "aggregatetype"}, {}, ("", "")),
     ("router-column-missing", {PLACED: "type:header:event_type"}, {}, ("", "")),
     ("placement-unreadable", {PLACED: "event_type:headers"}, {}, ("", "")),
+    (
+        "event-timestamp-type",
+        {f"{R}table.field.event.timestamp": "occurred_at"},
+        {},
+        ("occurred_at    timestamptz", "occurred_at    bigint"),
+    ),
+    ("event-timestamp-type", {f"{R}table.field.event.timestamp": "occurred_at"}, {}, ("", "")),
+    ("topic-prefix", {"topic.prefix": None}, {}, ("", "")),
+    ("topic-prefix", {"topic.prefix": None, "database.server.name": "orders"}, {}, ("", "")),
+    (
+        "table-whitelist",
+        {"table.include.list": None, "table.whitelist": "public.outbox"},
+        {},
+        ("", ""),
+    ),
     ("payload-nullable", {}, {}, ("json not null", "json")),
     ("payload-jsonb", {}, {}, ("payload        json ", "payload        jsonb ")),
     ("payload-unbounded", {}, {}, ("check (octet_length(payload::text) <= 262144)", "")),
@@ -263,6 +279,106 @@ def test_publication_and_tables_that_are_left_out_are_found() -> None:
         [OUTBOX_SQL],
     )
     assert ids(found) == ["outbox-table-unknown", "publication-name-default", "table-include-list"]
+
+
+def test_the_router_takes_a_time_without_a_zone() -> None:
+    """Control: the one type that the event router takes for the time of an event."""
+    sql = OUTBOX_SQL.replace("occurred_at    timestamptz", "occurred_at    timestamp(3)")
+    timed = connector({f"{R}table.field.event.timestamp": "occurred_at"})
+    assert "event-timestamp-type" not in ids(lint([timed, worker({})], [sql]))
+
+
+def test_rules_of_publications_are_for_pgoutput_alone() -> None:
+    """Another plugin reads no publication, so that its name does not matter."""
+    other = connector({"plugin.name": "wal2json", "publication.name": None})
+    assert "publication-name-default" not in ids(lint([other, worker({})], [OUTBOX_SQL]))
+    own = connector({"publication.name": None})
+    assert "publication-name-default" in ids(lint([own, worker({})], [OUTBOX_SQL]))
+
+
+def test_an_outbox_of_another_database_has_one_note() -> None:
+    """MySQL's outbox is seen, and nothing is said of it that holds for PostgreSQL only."""
+    mysql = connector({"connector.class": "io.debezium.connector.mysql.MySqlConnector"})
+    assert ids(lint([mysql, worker({})], [OUTBOX_SQL])) == ["outbox-not-judged"]
+
+
+@pytest.mark.parametrize(
+    "password", ["${env:PASSWORD}", "${secretsManager:orders:password}", "${CDC_PASSWORD}", "$PW"]
+)
+def test_a_password_from_elsewhere_is_not_in_clear(password: str) -> None:
+    """A provider's, whatever its name is, and one that a shell fills in."""
+    found = lint([connector({"database.password": password})], [OUTBOX_SQL])
+    assert "secret-in-clear" not in ids(found)
+
+
+SCRIPT = """
+set -eu
+curl -s -X POST localhost:8083/connectors -H "Content-Type: application/json" -d '{
+  "name": "outbox",
+  "config": {
+    "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+    "database.password": "'"$PASSWORD"'",
+    "tasks.max": 1,
+    "snapshot.mode": "always"
+  }
+}' | jq .
+"""
+HEREDOC = """
+curl -X PUT $CONNECT/connectors/outbox/config -d @- <<EOF
+{
+  "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+  "database.port": ${PORT},
+  "snapshot.mode": "always"
+}
+EOF
+"""
+TERRAFORM = """
+resource "kafka-connect_connector" "outbox" {
+  name = "outbox"
+  config = {
+    "name"            = "outbox"
+    "connector.class" = "io.debezium.connector.postgresql.PostgresConnector"
+    "database.password" = var.password
+    "snapshot.mode"   = "always"
+    "transforms.outbox.route.topic.replacement" = "$${routedByValue}.events"
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [("register.sh", SCRIPT, 9), ("put.sh", HEREDOC, 6), ("connect.tf", TERRAFORM, 8)],
+)
+def test_a_connector_inside_a_script_is_read(
+    tmp_path: Path, name: str, text: str, line: int
+) -> None:
+    """Its settings have the lines of the file around it; what a variable brings is unknown."""
+    file = tmp_path / name
+    file.write_text(text)
+    [block] = read(file)
+    assert block.kind == "connector"
+    assert block.line_of("snapshot.mode") == line
+    assert block.known("snapshot.mode") == "always"
+    assert block.known("database.password") is None
+
+
+def test_a_connector_that_a_script_puts_together_is_a_note(tmp_path: Path) -> None:
+    """What is no JSON before the script has run is nobody's error."""
+    file = tmp_path / "register.sh"
+    file.write_text('BODY="{ \\"connector.class\\": $(cat class), $MORE }"')
+    assert [block.kind for block in read(file)] == ["unjudged"]
+
+
+def test_a_config_map_may_hold_a_connector(tmp_path: Path) -> None:
+    """With the lines of the map around it."""
+    file = tmp_path / "map.yaml"
+    body = json.dumps(CONNECTOR, indent=2).replace("\n", "\n    ")
+    head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  outbox.json: |\n    "
+    file.write_text(f"{head}{body}\n")
+    [block] = read(file)
+    assert block.kind == "connector"
+    assert "connector.class" in file.read_text().splitlines()[block.line_of("connector.class") - 1]
 
 
 def test_a_shared_slot_is_found() -> None:

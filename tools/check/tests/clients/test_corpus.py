@@ -20,6 +20,7 @@ LEFT_ALONE = {
     "partitioner-disagrees": "partitioners-agree",
     "message-larger-than-topic": "sizes-agree",
     "spark-sink-repeats": "spark_read.py",
+    "streams-repeats": "streams-careful.properties",
     "client-not-judged": "kafka_python_default.py",
     "connect-overrides-open": "worker-on",
     "consumer-not-seen": "confluent_function.py",

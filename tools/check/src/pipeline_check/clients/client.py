@@ -4,7 +4,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline_check.clients import aiokafka, connect, java, kafka_python, librdkafka
+from pipeline_check.clients import (
+    aiokafka,
+    connect,
+    frameworks,
+    java,
+    kafka_python,
+    librdkafka,
+    old_java,
+    streams,
+)
 from pipeline_check.clients.outcome import Outcome
 
 Version = tuple[int, ...]
@@ -47,6 +56,19 @@ CLIENTS = {
     ),
     "java": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER),
     "spring": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER),
+    "micronaut": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER),
+    "smallrye": Client("java", java.NEWEST, frameworks.SMALLRYE, JAVA, others=OLDER),
+    "spring-cloud-stream": Client(
+        "java", java.NEWEST, frameworks.SPRING_CLOUD_STREAM, JAVA, others=OLDER
+    ),
+    "streams": Client(
+        "java",
+        java.NEWEST,
+        streams.producer,
+        JAVA | {streams.GUARANTEE: ["at_least_once", streams.EXACTLY_ONCE]},
+        others=OLDER,
+    ),
+    "old-java": Client("scala", (0, 8), old_java.producer, {}),
     "spark": Client("java", (3, 9, 2), java.producer, JAVA),
     "connect": Client(
         "connect",

@@ -17,6 +17,7 @@ FIELDS = {  # key of the router -> the column that it means when it is not set
 }
 PLACEMENT = "table.fields.additional.placement"
 PLACES = ("header", "envelope", "partition")
+TAKEN_AS_TIME = re.compile(r"timestamp(?!.*with time zone)(?!tz)")
 TIME_WITHOUT_ZONE = re.compile(r"(timestamp(?!.*with time zone)(?!tz)|date\b)")
 
 
@@ -35,6 +36,7 @@ def columns(outbox: Outbox) -> Iterator[Finding]:
         return
     for key, default in FIELDS.items():
         yield from column_exists(outbox, table, key, outbox.router(key, default))
+    yield from timestamp(outbox, table)
     yield from payload(outbox, table)
     for placed in split_names(outbox.router(PLACEMENT)):
         yield from placement(outbox, table, placed)
@@ -53,6 +55,22 @@ def column_exists(
         f"{key}={column}, and {table.name} has no such column: the task fails at the first row",
         f'"{key}": one of {", ".join(table.columns)}',
     )
+
+
+def timestamp(outbox: Outbox, table: Table) -> Iterator[Finding]:
+    """Check that the event's time has a type that the router takes; it sees it at the first row."""
+    router_key = "table.field.event.timestamp"
+    name = outbox.router(router_key) or ""
+    column = table.columns.get(name)
+    if column and not TAKEN_AS_TIME.match(column.type):
+        key = f"{outbox.prefix}{router_key}"
+        yield outbox.error(
+            "event-timestamp-type",
+            key,
+            f"{table.name}.{name} is {column.type}, and the router takes only a timestamp without "
+            "time zone for it: the task fails at the first row",
+            f"remove {key}: records then have the time of the transaction",
+        )
 
 
 def payload(outbox: Outbox, table: Table) -> Iterator[Finding]:

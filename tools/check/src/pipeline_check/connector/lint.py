@@ -22,6 +22,7 @@ from pipeline_check.rules.nearest import nearest
 
 RULES = (
     routing.predicate,
+    routing.topic_prefix,
     routing.included,
     routing.published,
     routing.route,
@@ -42,8 +43,9 @@ SLOT = ("database.hostname", "database.port", "slot.name")
 def lint(blocks: Sequence[Block], sql: Iterable[str]) -> list[Finding]:
     """Check all outbox connectors, with the SQL of the migrations that build their databases."""
     connectors = [block for block in blocks if is_outbox(Outbox(block, Surroundings()))]
+    others = list(other_outboxes(blocks))
     if not connectors:
-        return []  # among thousands of files there is usually none
+        return others  # among thousands of files there is usually none
     texts = list(sql)
     tables = find_tables(texts)
     publications = find_publications(texts)
@@ -54,7 +56,23 @@ def lint(blocks: Sequence[Block], sql: Iterable[str]) -> list[Finding]:
         around = Surroundings(tables, publications, worker, topics)
         outboxes.append(Outbox(block, around))
     found = [finding for outbox in outboxes for finding in judge(outbox)]
-    return found + list(shared_slots(outboxes))
+    return others + found + list(shared_slots(outboxes))
+
+
+def other_outboxes(blocks: Sequence[Block]) -> Iterator[Finding]:
+    """Yield a note for each outbox of another database, whose rules are others."""
+    for block in blocks:
+        outbox = Outbox(block, Surroundings())
+        is_connector = block.kind == "connector"
+        if is_connector and outbox.prefix and outbox.value("connector.class") != POSTGRES:
+            name = (outbox.value("connector.class") or "").rpartition(".")[2] or "a connector"
+            yield outbox.note(
+                "outbox-not-judged",
+                "connector.class",
+                f"{name}: its outbox is not judged, only its producer; the rules here are those "
+                "of PostgreSQL",
+                "check by hand that inserts reach the router, and that nothing is skipped",
+            )
 
 
 def topic_sizes(blocks: Sequence[Block]) -> dict[str, int]:

@@ -7,6 +7,7 @@ from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.surroundings import java_match, split_names
 from pipeline_check.rules.finding import Finding
 
+OLD_TABLES = "table.whitelist"
 BY_TOPIC = "org.apache.kafka.connect.transforms.predicates.TopicNameMatches"
 
 
@@ -46,9 +47,33 @@ def predicate(outbox: Outbox) -> Iterator[Finding]:
         )
 
 
+def topic_prefix(outbox: Outbox) -> Iterator[Finding]:
+    """Check that the connector has the name without which it does not start."""
+    if "topic.prefix" in outbox.block.settings or outbox.block.opaque:
+        return
+    old = "database.server.name"
+    name = outbox.value(old) or outbox.block.name or "orders"
+    fix = f'"topic.prefix": "{name}"'
+    if old in outbox.block.settings:
+        message = (
+            f"{old} is Debezium 1's: since 2.0 the connector does not start without topic.prefix"
+        )
+        yield outbox.warning("topic-prefix", old, message, fix)
+    else:
+        message = "topic.prefix is not set: the connector does not start"
+        yield outbox.error("topic-prefix", "topic.prefix", message, fix)
+
+
 def included(outbox: Outbox) -> Iterator[Finding]:
     """Check that the connector reads its outbox, and not every table that is published."""
-    has_old_name = "table.whitelist" in outbox.block.settings
+    has_old_name = OLD_TABLES in outbox.block.settings
+    if has_old_name and "table.include.list" not in outbox.block.settings:
+        yield outbox.warning(
+            "table-whitelist",
+            OLD_TABLES,
+            f"{OLD_TABLES} is unknown since Debezium 2.0, which then reads every published table",
+            f'"table.include.list": "{outbox.value(OLD_TABLES) or "public.outbox"}"',
+        )
     if outbox.value("table.include.list", "") == "" and not has_old_name:
         yield outbox.error(
             "table-include-list",

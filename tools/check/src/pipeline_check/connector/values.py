@@ -231,8 +231,11 @@ RULES = (
 
 def wrong_values(outbox: Outbox) -> Iterator[Finding]:
     """Report each setting whose wrong value is in effect."""
+    has_publication = outbox.value("plugin.name", "pgoutput") in (None, "pgoutput")
     for rule in RULES:
         key = rule.key
+        if key.startswith("publication.") and not has_publication:
+            continue
         if key.startswith("."):
             key = outbox.prefix + key.removeprefix(".")
         value = outbox.value(key, rule.default)

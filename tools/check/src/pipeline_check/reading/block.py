@@ -1,10 +1,24 @@
 """A block: the settings that one client, worker, connector, topic or broker is given."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Kind = Literal["producer", "consumer", "worker", "connector", "topic", "broker", "unjudged"]
-Client = Literal["librdkafka", "java", "connect", "kafka-python", "aiokafka", "spark", "spring", ""]
+Client = Literal[
+    "librdkafka",
+    "java",
+    "connect",
+    "kafka-python",
+    "aiokafka",
+    "spark",
+    "spring",
+    "spring-cloud-stream",
+    "smallrye",
+    "micronaut",
+    "streams",
+    "old-java",
+    "",
+]
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,13 @@ class Block:
         """Return the value if it is set and written here, and nothing otherwise."""
         setting = self.settings.get(name)
         return setting.text if setting and setting.known else None
+
+    def moved_down(self, lines: int) -> "Block":
+        """Return the same block with the line numbers of the file around it."""
+        settings = {
+            name: replace(each, line=each.line + lines) for name, each in self.settings.items()
+        }
+        return replace(self, line=self.line + lines, settings=settings)
 
     def line_of(self, name: str) -> int:
         """Return the line of a setting, or the block's own line if it is not set."""

@@ -2,6 +2,7 @@
 
 from pathlib import PurePath
 
+from pipeline_check.clients import old_java
 from pipeline_check.clients.table import keys
 from pipeline_check.reading.block import Block, Kind, Settings
 from pipeline_check.reading.placeholder import resolve_providers, substitute
@@ -71,11 +72,8 @@ SURE_ALONE = {  # one of these is enough, without an address
     "max.in.flight.requests.per.connection",
     "acks",
 }
-UNJUDGED = {
-    "application.id": "Kafka Streams",
-    "clusters": "MirrorMaker 2",
-    "spring.cloud.stream": "Spring Cloud Stream",
-}
+OLD_PRODUCER_ADDRESS = {"metadata.broker.list", "broker.list", "zk.connect"}
+OLD_CONSUMER = {"zookeeper.connect", "group.id"}
 PREFIXED_SWITCHES = (".acks", ".enable.idempotence", ".enable-idempotence")
 
 
@@ -100,12 +98,14 @@ def classify(file: str, settings: Settings, line: int = 1) -> list[Block]:
     if names & WORKER or {"bootstrap.servers", "key.converter"} <= names:
         group = text_of(settings, "group.id")
         return [Block(file, line, "worker", "connect", group, resolve_providers(settings))]
+    if names >= OLD_CONSUMER and not names & (BROKER - OLD_CONSUMER):
+        line = settings["zookeeper.connect"].line
+        return [Block(file, line, "unjudged", "the consumer of Kafka 0.8")]
+    if names & OLD_PRODUCER_ADDRESS and names & old_java.OWN_NAMES:
+        line = min(settings[name].line for name in names & OLD_PRODUCER_ADDRESS)
+        return [Block(file, line, "producer", "old-java", settings=substitute(settings))]
     if names & BROKER:
         return [Block(file, line, "broker", "java", settings=substitute(settings))]
-    for marker, client in UNJUDGED.items():
-        has_address = "bootstrap.servers" in names or marker == "clusters"
-        if marker in names and has_address:
-            return [Block(file, settings[marker].line, "unjudged", client)]
     return client_blocks(file, substitute(settings)) or prefixed_blocks(file, settings)
 
 
@@ -130,11 +130,6 @@ def prefixed_blocks(file: str, settings: Settings) -> list[Block]:
 
     How it does that only its code knows, so they are not judged.
     """
-    for name, each in settings.items():
-        if name.startswith("mp.messaging.") and each.text == "smallrye-kafka":
-            return [Block(file, each.line, "unjudged", "SmallRye Reactive Messaging")]
-        if name.startswith("quarkus.kafka-streams."):
-            return [Block(file, each.line, "unjudged", "Kafka Streams")]
     for name, each in settings.items():
         if name.endswith(PREFIXED_SWITCHES):
             return [Block(file, each.line, "unjudged", f"what reads {name}")]

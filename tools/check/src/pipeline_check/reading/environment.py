@@ -7,6 +7,17 @@ from pipeline_check.reading.classify import BROKER, SURE_ALONE, WORKER
 from pipeline_check.reading.placeholder import substitute
 from pipeline_check.reading.spring import spring_blocks
 
+DEBEZIUM = (
+    "BOOTSTRAP_SERVERS",
+    "GROUP_ID",
+    "CONFIG_STORAGE_TOPIC",
+    "OFFSET_STORAGE_TOPIC",
+    "STATUS_STORAGE_TOPIC",
+    "KEY_CONVERTER",
+    "VALUE_CONVERTER",
+    "OFFSET_FLUSH_INTERVAL_MS",
+    "OFFSET_FLUSH_TIMEOUT_MS",
+)
 WORKER_NAMES = WORKER | {"key.converter", "group.id", "rest.advertised.host.name"}
 BROKER_NAMES = BROKER | {"listeners"}
 
@@ -26,7 +37,7 @@ def environment_blocks(file: str, variables: Settings, opaque: str = "") -> list
 
 def worker_blocks(file: str, variables: Settings) -> list[Block]:
     """Return the Connect worker that these variables configure, if they do."""
-    settings = image_settings(variables, "CONNECT_")
+    settings = debezium_settings(variables) | image_settings(variables, "CONNECT_")
     has_producer = any(name.startswith("producer.") for name in settings)
     if not has_producer and not settings.keys() & WORKER_NAMES:
         return []
@@ -34,12 +45,20 @@ def worker_blocks(file: str, variables: Settings) -> list[Block]:
     return [Block(file, line, "worker", "connect", settings=settings, prefix="CONNECT_")]
 
 
+def debezium_settings(variables: Settings) -> Settings:
+    """Return what Debezium's image takes under names without a prefix."""
+    if not variables.keys() & {f"{each}_STORAGE_TOPIC" for each in ("CONFIG", "OFFSET", "STATUS")}:
+        return {}
+    return {setting_name(name): variables[name] for name in DEBEZIUM if name in variables}
+
+
 def broker_blocks(file: str, variables: Settings) -> list[Block]:
     """Return the broker that these variables configure, or a program that has variables like it."""
-    settings = image_settings(variables, "KAFKA_CFG_") or image_settings(variables, "KAFKA_")
+    prefix = "KAFKA_CFG_" if image_settings(variables, "KAFKA_CFG_") else "KAFKA_"
+    settings = image_settings(variables, prefix)
     if settings.keys() & BROKER_NAMES:
         line = min(each.line for each in settings.values())
-        return [Block(file, line, "broker", "java", settings=settings, prefix="KAFKA_")]
+        return [Block(file, line, "broker", "java", settings=settings, prefix=prefix)]
     for name, setting in settings.items():
         if name.removeprefix("producer.") in SURE_ALONE:
             variable = f"KAFKA_{name.upper().replace('.', '_')}"

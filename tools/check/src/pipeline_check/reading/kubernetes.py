@@ -1,16 +1,24 @@
 """Kubernetes: Strimzi's resources, the environment of containers, and files in config maps."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from pathlib import PurePath
 
 from pipeline_check.reading.block import Block, Kind, Setting, Settings
 from pipeline_check.reading.compose import named_blocks
+from pipeline_check.reading.embedded import read_shell
 from pipeline_check.reading.environment import environment_blocks
+from pipeline_check.reading.json_file import read_json
 from pipeline_check.reading.node import Node, flatten
 from pipeline_check.reading.placeholder import resolve_providers, substitute
 from pipeline_check.reading.properties_file import read_properties
 from pipeline_check.reading.unreadable import UnreadableError
 
+Reader = Callable[[str, str], list[Block]]
+INNER_READERS: dict[str, Reader] = {
+    ".properties": read_properties,
+    ".json": read_json,
+    ".sh": read_shell,
+}
 STRIMZI: dict[str, tuple[Kind, tuple[str, ...]]] = {  # what it is, and where its settings are
     "Kafka": ("broker", ("spec", "kafka", "config")),
     "KafkaConnect": ("worker", ("spec", "config")),
@@ -37,8 +45,10 @@ def kubernetes_blocks(file: str, document: Node) -> list[Block]:
         return found
     if kind in STRIMZI and "strimzi" in document.text("apiVersion"):
         return [strimzi_block(file, document, kind, name)]
-    if kind.startswith("KafkaMirrorMaker"):
-        return [Block(file, document.line, "unjudged", "MirrorMaker 2", name)]
+    if kind == "KafkaMirrorMaker2":
+        return [mirror_worker(file, document, name)]
+    if kind == "KafkaMirrorMaker":
+        return [Block(file, document.line, "unjudged", "MirrorMaker 1", name)]
     if kind in ("ConfigMap", "Secret"):
         return config_map_blocks(file, document, name)
     for container in containers(document):
@@ -70,6 +80,21 @@ def strimzi_block(file: str, document: Node, kind: str, name: str) -> Block:
     )
 
 
+def mirror_worker(file: str, document: Node, name: str) -> Block:
+    """Return the worker of a MirrorMaker 2, which has its settings from the target's cluster."""
+    target = document.get("spec", "target")
+    alias = document.text("spec", "connectCluster")
+    clusters = document.get("spec", "clusters")
+    for each in clusters.elements() if clusters else []:
+        if each.text("alias") == alias:
+            target = each
+    if not target:
+        return Block(file, document.line, "unjudged", "a MirrorMaker 2 without a target", name)
+    config = target.get("config") or Node({}, target.line)
+    settings = {key: Setting(str(node.value), node.line) for key, node in flatten(config)}
+    return Block(file, target.line, "worker", "connect", name, resolve_providers(settings))
+
+
 def config_map_blocks(file: str, document: Node, name: str) -> list[Block]:
     """Read the files inside like files, and single values like variables."""
     entries: list[tuple[str, Node]] = []
@@ -79,26 +104,19 @@ def config_map_blocks(file: str, document: Node, name: str) -> list[Block]:
     variables = {key: Setting(str(node.value), node.line) for key, node in entries}
     found = environment_blocks(file, variables)
     for key, node in entries:
-        if isinstance(node.value, str) and key.endswith(".properties"):
-            inside = read_inner_properties(file, node)
-            found += [moved_down(block, node.line) for block in inside]
+        reader = INNER_READERS.get(PurePath(key).suffix)
+        if reader and isinstance(node.value, str):
+            inside = read_inner(reader, file, node)
+            found += [block.moved_down(node.line) for block in inside]
     return named_blocks(found, name)
 
 
-def read_inner_properties(file: str, node: Node) -> list[Block]:
-    """Read a .properties file inside a text; its lines follow the one that names it."""
+def read_inner(reader: Reader, file: str, node: Node) -> list[Block]:
+    """Read a file inside a text; its lines follow the one that names it."""
     try:
-        return read_properties(file, str(node.value))
+        return reader(file, str(node.value))
     except UnreadableError as broken:
         raise UnreadableError(file, node.line + broken.line, broken.why) from None
-
-
-def moved_down(block: Block, lines: int) -> Block:
-    """Return the same block with the line numbers of the file around it."""
-    settings = {}
-    for name, each in block.settings.items():
-        settings[name] = replace(each, line=each.line + lines)
-    return replace(block, line=block.line + lines, settings=settings)
 
 
 def containers(node: Node) -> Iterator[Node]:

@@ -6,9 +6,8 @@ from pipeline_check.reading.block import Setting, Settings
 
 # ${X:-a} and ${X-a}, and Spring's ${X:a}
 WITH_DEFAULT = re.compile(r"\$\{([\w.]+)(?::-|:|-)(?!\?|\+)([^${}]*)\}")
-PROVIDER = re.compile(
-    r"\$\{(file|dir|env|vault|secrets?|configmaps?|directory|[\w-]*provider):[^}]*\}"
-)
+PROVIDER = re.compile(r"\$\{[A-Za-z][\w-]*:(?!-)[^}]*\}")  # ${file:…}, ${secretsManager:…}
+VARIABLE = re.compile(r"\$\{?([A-Z][A-Z0-9_]+)\b")
 TEMPLATE = re.compile(r"\{\{\s*(.+?)\s*\}\}")
 PLACEHOLDER = re.compile(r"\$\{([\w.]+)[^}]*\}|\$\(([\w.]+)\)|\{\{\s*(.+?)\s*\}\}|@([\w.]+)@")
 
@@ -18,6 +17,9 @@ def connect_setting(text: str, line: int) -> Setting:
     provided = PROVIDER.search(text) or TEMPLATE.search(text)
     if provided:
         return Setting(text, line, provided.group(), known=False)
+    variable = VARIABLE.search(text)
+    if variable:  # filled in before it is posted: by envsubst, by a shell
+        return Setting(text, line, f"the variable {variable[1]}", known=False)
     return Setting(text, line)
 
 

@@ -4,6 +4,7 @@ import re
 
 from pipeline_check.reading.block import Block, Setting, Settings
 from pipeline_check.reading.classify import classify
+from pipeline_check.reading.frameworks import framework_blocks
 from pipeline_check.reading.spring import spring_blocks
 from pipeline_check.reading.unreadable import UnreadableError
 
@@ -20,8 +21,13 @@ def read_properties(file: str, text: str) -> list[Block]:
 
 def flat_blocks(file: str, settings: Settings) -> list[Block]:
     """Return what flat settings hold: Spring's own names, or Kafka's."""
+    found = framework_blocks(file, settings)
+    of_binder = any(block.client == "spring-cloud-stream" for block in found)
+    for block in spring_blocks(file, settings):
+        if block.kind == "consumer" or not of_binder:  # the binder's producers have it all
+            found.append(block)
     rest = {name: each for name, each in settings.items() if not name.startswith("spring.kafka.")}
-    return spring_blocks(file, settings) + classify(file, rest)
+    return found or classify(file, rest)
 
 
 def parse_properties(file: str, text: str) -> Settings:

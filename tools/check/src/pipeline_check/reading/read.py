@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pipeline_check.reading.block import Block
+from pipeline_check.reading.embedded import read_shell, read_terraform
 from pipeline_check.reading.environment import read_env
 from pipeline_check.reading.json_file import read_json
 from pipeline_check.reading.properties_file import read_properties
@@ -20,6 +21,8 @@ READERS: dict[str, Reader] = {
     ".yml": read_yaml,
     ".env": read_env,
     ".py": read_python,
+    ".sh": read_shell,
+    ".tf": read_terraform,
 }
 LARGEST = 1_000_000  # characters; larger ones are generated, and would hold up the rest
 # A file without any of these holds nothing for us; most files are such, and need not be parsed.
@@ -29,7 +32,12 @@ WORTH_READING = re.compile(
     r"|process\.roles|broker\.id|node\.id",
     re.IGNORECASE,
 )
-WORTH_READING_JSON = re.compile(r'"connector\.class"|"partitions"')
+CONNECTOR = re.compile(r"connector\.class")
+WORTH_READING_IN: dict[Reader, re.Pattern[str]] = {
+    read_json: re.compile(r'"connector\.class"|"partitions"'),
+    read_shell: CONNECTOR,
+    read_terraform: CONNECTOR,
+}
 
 
 def reader_of(path: Path) -> Reader | None:
@@ -58,7 +66,7 @@ def load(path: Path, name: str) -> str:
 
 def read_text(reader: Reader, name: str, text: str) -> list[Block]:
     """Return the blocks in a text, if it is worth reading at all."""
-    pattern = WORTH_READING_JSON if reader is read_json else WORTH_READING
+    pattern = WORTH_READING_IN.get(reader, WORTH_READING)
     if not pattern.search(text):
         return []
     if len(text) > LARGEST:

@@ -69,6 +69,11 @@ RULES = {
         "a task that runs again writes its records again, whatever the producer's settings are",
         SPARK,
     ),
+    "streams-repeats": Rule(
+        WARNING,
+        "after a crash its input is read again, and what came of it is written again",
+        f"{KAFKA}#streamsconfigs_processing.guarantee",
+    ),
     "client-not-judged": Rule(NOTE, "there are no rules for it here, so nothing is said about it"),
     "connect-overrides-open": Rule(
         WARNING,

@@ -19,6 +19,7 @@ DEFAULTS = {
     "aiokafka": JAVA,
     "spring": JAVA | {"enable.auto.commit": "false"},  # its listeners commit themselves, since 2.3
     "spark": JAVA | {"enable.auto.commit": "false", "auto.offset.reset": "none"},  # it forces both
+    "smallrye": JAVA | {"enable.auto.commit": "false"},  # its connector commits itself
     "librdkafka": {
         "enable.auto.commit": "true",
         "isolation.level": "read_committed",
@@ -29,6 +30,7 @@ SESSION_TIMEOUTS = {  # ms
     "librdkafka": 45_000,
     "java": 45_000,
     "spring": 45_000,
+    "smallrye": 45_000,
     "kafka-python": 45_000,
     "aiokafka": 10_000,
 }

@@ -41,8 +41,24 @@ def find_across_files(blocks: Sequence[Block]) -> Iterable[Finding]:
                 says="Spark's Kafka sink delivers at least once",
                 fix="give each record an id, and remove repeats by it",
             )
+        if block.client == "streams":
+            yield from repeats_of_streams(block)
         if block.kind == "worker":
             yield from overrides(block)
+
+
+def repeats_of_streams(block: Block) -> Iterable[Finding]:
+    """Report a Streams application whose output stands there twice after a crash."""
+    name = "processing.guarantee"
+    guarantee = block.settings.get(name)
+    if not guarantee or guarantee.text == "at_least_once":
+        yield block_finding(
+            block,
+            "streams-repeats",
+            at=name,
+            says=f"{name}=at_least_once becomes effective",
+            fix=client_fix(block, {name: "exactly_once_v2"}),
+        )
 
 
 def key_hash(block: Block) -> str:

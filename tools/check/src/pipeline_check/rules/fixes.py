@@ -14,24 +14,44 @@ GOOD_VALUES = IDEMPOTENT | {
     "delivery.timeout.ms": "120000",
 }
 PYTHON_WORDS = {"true": "True", "false": "False"}
+NAMES = {  # how a client's setting is called where a framework makes the client
+    "spring": "spring.kafka.{kind}.properties.{name}",
+    "spring-cloud-stream": "spring.cloud.stream.kafka.binder.{kind}-properties.{name}",
+    "smallrye": "mp.messaging.{direction}.{block}.{name}",
+    "micronaut": "kafka.producers.{block}.{name}",
+    "streams": "{block}producer.{name}",
+    "spark": "kafka.{name}",
+}
+OF_BINDING = "spring.cloud.stream.kafka.bindings.{block}.{kind}.configuration.{name}"
+OF_OLD_JAVA = {"acks": "request.required.acks", "all": "-1"}
+OF_MIRROR = "{block}.producer.{name}"
 CONNECT_PREFIXES = {"worker": "producer.", "connector": "producer.override."}
 
 
 def client_fix(block: Block, settings: Mapping[str, str]) -> str:
     """Write a client's settings as this block takes them: in Connect, in Spring, in Spark."""
+    if block.client == "old-java":
+        settings = {
+            OF_OLD_JAVA.get(name, name): OF_OLD_JAVA.get(text, text)
+            for name, text in settings.items()
+        }
     names = {client_name(block, name): text for name, text in settings.items()}
     return block_fix(block, names)
 
 
 def client_name(block: Block, name: str) -> str:
     """Return the name that a client's setting has in this block."""
-    if block.client == "spring":
-        return f"spring.kafka.{block.kind}.properties.{name}"
     if block.kind in CONNECT_PREFIXES:
         return CONNECT_PREFIXES[block.kind] + name
-    if block.client == "spark":
-        return f"kafka.{name}"
-    return name
+    form = NAMES.get(block.client, "{name}")
+    if name.startswith("processing."):  # a setting of Streams itself
+        form = "{block}{name}"
+    if block.client == "spring-cloud-stream" and block.name:
+        form = OF_BINDING
+    if block.client == "connect":  # a producer of MirrorMaker 2
+        form = OF_MIRROR
+    direction = "outgoing" if block.kind == "producer" else "incoming"
+    return form.format(name=name, kind=block.kind, block=block.name, direction=direction)
 
 
 def block_fix(block: Block, settings: Mapping[str, str]) -> str:

@@ -19,6 +19,10 @@ Lookup = Callable[[str, str], Build | None]  # what a build file says, for a fil
 NAMED_IN_BUILDS = {
     "java",
     "spring",
+    "spring-cloud-stream",
+    "smallrye",
+    "micronaut",
+    "streams",
     "kafka-python",
 }  # Spark and Connect bring a client of their own
 IDS = {"transactional.id", "transactional_id"}  # whatever their value is, there is one
