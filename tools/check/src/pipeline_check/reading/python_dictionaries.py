@@ -1,20 +1,22 @@
 """What a dictionary in a Python source holds: literals, merges, and what is added to it later."""
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pipeline_check.reading.block import Setting, Settings
-from pipeline_check.reading.python_values import (
-    DEEPEST,
+from pipeline_check.reading.python_definitions import Definition, find_definition, only_return
+from pipeline_check.reading.python_scopes import (
     Function,
     Scope,
-    Values,
     assigned_value,
     full_name,
     function_scope,
-    text_of,
 )
+from pipeline_check.reading.python_values import DEEPEST, Values, text_of
 
+END = 10**9  # a line behind all others
 COPIES = ("dict", "copy.copy", "copy.deepcopy")
 
 
@@ -32,10 +34,16 @@ class Contents:
             mine = unknown_settings(mine, other.opaque)
         return Contents({**mine, **other.settings}, other.opaque or self.opaque)
 
-    def under_condition(self, line: int) -> "Contents":
-        """Return this for a statement that may not run."""
+    def or_else(self, after: "Contents", line: int) -> "Contents":
+        """Return this where a statement may have run: what it would change is unknown."""
         why = f"line {line}, which runs under a condition"
-        return Contents(unknown_settings(self.settings, why), self.opaque and why)
+        changed = {
+            name: after.settings.get(name) or each
+            for name, each in (self.settings | after.settings).items()
+            if self.settings.get(name) != after.settings.get(name)
+        }
+        opaque = self.opaque if self.opaque == after.opaque else why
+        return Contents(self.settings | unknown_settings(changed, why), opaque)
 
     def without(self, name: str) -> "Contents":
         """Return this without one setting."""
@@ -67,17 +75,17 @@ class Dictionaries:
         """Return what an expression holds when the call is made."""
         if self.depth > DEEPEST:
             return Contents(opaque=text_of(node))
-        deeper = replace(self, depth=self.depth + 1)
-        if isinstance(node, ast.Dict):
-            return deeper.of_literal(node)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            left = deeper.contents(node.left)
-            return left.merged(deeper.contents(node.right))
-        if isinstance(node, ast.Name):
-            return deeper.of_name(node)
-        if isinstance(node, ast.Call):
-            return deeper.of_call(node)
-        return Contents(opaque=text_of(node))
+        read = READERS.get(type(node))
+        if not read:
+            return Contents(opaque=text_of(node))
+        return read(replace(self, depth=self.depth + 1), node)
+
+    def of_merge(self, node: ast.BinOp) -> Contents:
+        """Return what `one | other` holds."""
+        if not isinstance(node.op, ast.BitOr):
+            return Contents(opaque=text_of(node))
+        left = self.contents(node.left)
+        return left.merged(self.contents(node.right))
 
     def of_literal(self, node: ast.Dict) -> Contents:
         """Return what a literal holds, with its merges."""
@@ -105,13 +113,42 @@ class Dictionaries:
             return self.of_arguments(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "copy":
             return self.contents(node.func.value)
-        holder = self.scope.holder(name) if name.isidentifier() else None
-        for statement, _ in holder.statements(name) if holder else []:
-            result = only_return(statement)
-            if holder and result and result.value and isinstance(statement, Function):
-                inside = function_scope(statement, holder)
-                reader = replace(self, scope=inside, before=result.lineno)
-                return reader.contents(result.value)
+        found = find_definition(node.func, self.names, self.scope)
+        result = only_return(found.node) if found and isinstance(found.node, Function) else None
+        if found and result and result.value and isinstance(found.node, Function):
+            inside = function_scope(found.node, found.scope.module()).owned_by(found.scope.owner)
+            place = found._replace(node=result.value, scope=inside)
+            return self.of_place(place, node.lineno, before=result.lineno)
+        return Contents(opaque=text_of(node))
+
+    def of_definition(self, node: ast.expr) -> Contents:
+        """Return what an attribute holds, or a name of another module."""
+        found = find_definition(node, self.names, self.scope)
+        if not found or not isinstance(found.node, ast.expr):
+            return Contents(opaque=text_of(node))
+        return self.of_place(found, node.lineno, before=END)
+
+    def of_place(self, found: Definition, line: int, before: int) -> Contents:
+        """Return what an expression holds where it stands; lines of other files are not shown."""
+        assert isinstance(found.node, ast.expr)
+        reader = replace(self, names=found.names, scope=found.scope, before=before)
+        held = reader.contents(found.node)
+        if not found.elsewhere:
+            return held
+        settings = {name: replace(each, line=line) for name, each in held.settings.items()}
+        return Contents(settings, held.opaque)
+
+    def of_part(self, node: ast.Subscript) -> Contents:
+        """Return a part of a nested dictionary, such as CONFIG["producer"]."""
+        whole = node.value
+        found = find_definition(whole, self.names, self.scope)
+        key = self.value(node.slice)
+        literal = found.node if found else None
+        if found and isinstance(literal, ast.Dict) and key.known:
+            for name, inner in zip(literal.keys, literal.values, strict=True):
+                if name and self.value(name).text == key.text:
+                    place = found._replace(node=inner)
+                    return self.of_place(place, node.lineno, before=END)
         return Contents(opaque=text_of(node))
 
     def of_arguments(self, node: ast.Call) -> Contents:
@@ -131,18 +168,19 @@ class Dictionaries:
         """Return what a name holds after every statement that comes before the call."""
         holder = self.scope.holder(node.id)
         if not holder:
-            return Contents(opaque=node.id)
+            return self.of_definition(node)
         if node.id in holder.parameters:
             return Contents(opaque=f"the parameter {node.id}")
         held = Contents(opaque=node.id)
-        for statement, conditional in holder.statements(node.id):
-            line = statement.lineno
-            is_too_late = holder is self.scope and line >= self.before
+        for statement in holder.statements(node.id):
+            line = statement.node.lineno
+            is_too_late = holder.body is self.scope.body and line >= self.before
             if is_too_late:
                 continue
             reader = replace(self, scope=holder, before=line)
-            after = reader.after_statement(held, statement)
-            held = held.merged(after.under_condition(line)) if conditional else after
+            after = reader.after_statement(held, statement.node)
+            is_sure = not statement.may_not_run(self.before)
+            held = after if is_sure else held.or_else(after, line)
         return held
 
     def after_statement(self, held: Contents, statement: ast.stmt) -> Contents:
@@ -181,7 +219,11 @@ class Dictionaries:
         return held.merged(Contents(opaque=text_of(call)))
 
 
-def only_return(statement: ast.stmt) -> ast.Return | None:
-    """Return the only `return` with a value inside a statement, if there is exactly one."""
-    found = [node for node in ast.walk(statement) if isinstance(node, ast.Return) and node.value]
-    return found[0] if len(found) == 1 else None
+READERS: dict[type[ast.expr], Callable[[Dictionaries, Any], Contents]] = {
+    ast.Dict: Dictionaries.of_literal,
+    ast.BinOp: Dictionaries.of_merge,
+    ast.Name: Dictionaries.of_name,
+    ast.Call: Dictionaries.of_call,
+    ast.Attribute: Dictionaries.of_definition,
+    ast.Subscript: Dictionaries.of_part,
+}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pipeline_check.reading.block import Block, Kind, Setting
 from pipeline_check.reading.python_dictionaries import Contents, Dictionaries
-from pipeline_check.reading.python_values import (
+from pipeline_check.reading.python_scopes import (
     Function,
     Scope,
     full_name,
@@ -74,7 +74,7 @@ def read_python(file: str, text: str) -> list[Block]:
     tree = parse_python(file, text)
     names = imported_names(tree)
     found = []
-    for call, scope, is_followed in calls(tree):
+    for call, scope, is_followed in calls(tree, file):
         reader = Dictionaries(names, scope, call.lineno)
         block = block_of_call(file, call, reader, is_followed=is_followed)
         if block:
@@ -94,15 +94,17 @@ def parse_python(file: str, text: str) -> ast.Module:
         raise UnreadableError(file, 1, f"not Python: {broken or 'nested too deeply'}") from None
 
 
-def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Scope, bool]]:
+def calls(tree: ast.Module, file: str) -> Iterator[tuple[ast.Call, Scope, bool]]:
     """Yield every call, its scope, and whether another call follows on its result."""
-    waiting: list[tuple[ast.AST, Scope, bool]] = [(tree, Scope(tree.body), False)]
+    waiting: list[tuple[ast.AST, Scope, bool]] = [(tree, Scope(tree.body, file=file), False)]
     while waiting:
         node, scope, is_followed = waiting.pop()
         if isinstance(node, ast.Call):
             yield node, scope, is_followed
         if isinstance(node, Function):
             scope = function_scope(node, scope)
+        if isinstance(node, ast.ClassDef):
+            scope = scope.owned_by(node)
         for child in ast.iter_child_nodes(node):
             is_callee = isinstance(node, ast.Call) and child is node.func
             in_chain = is_followed and isinstance(node, ast.Attribute)
@@ -237,7 +239,8 @@ def last_assignment(name: str, before: int, reader: Dictionaries) -> ast.Assign 
     """Return the last assignment to a name above a line."""
     holder = reader.scope.holder(name)
     found = None
-    for statement, _ in holder.statements(name) if holder else []:
+    for each in holder.statements(name) if holder else []:
+        statement = each.node
         if statement.lineno >= before or not isinstance(statement, ast.Assign):
             continue
         if isinstance(statement.targets[0], ast.Name):

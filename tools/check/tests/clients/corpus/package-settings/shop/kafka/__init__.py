@@ -1,0 +1,3 @@
+from .conf import producer_conf
+
+__all__ = ["producer_conf"]
