@@ -13,10 +13,14 @@ import psycopg
 from ops.jars import Command, Run
 from ops.settings import HOST, ROOT, Settings
 from ops.stack.files import is_whole
+from ops.stack.supervisor import until
 
 # PostgreSQL refuses root. In a user namespace it sees itself as nobody, while outside the files
 # stay root's: no extra user, and no folder that such a user would have to reach.
 AS_NOBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
+
+SHARED_MEMORY = Path("/proc/sysvipc/shm")
+ENDING_SECONDS = 10  # what the processes of a killed server have to notice that it is gone
 
 Documented = ast.Module | ast.FunctionDef  # what has a docstring in a revision
 
@@ -54,7 +58,9 @@ def command(settings: Settings) -> Command:
 
 def prepare(settings: Settings, run: Run) -> None:
     """Make the data folder once, and write the settings at each start."""
-    with is_whole(settings.data_dir / "postgres") as folder:
+    data = settings.data_dir / "postgres"
+    until(lambda: not users_of_memory(data), ENDING_SECONDS)
+    with is_whole(data) as folder:
         if folder:
             command = initdb(settings, folder)
             run("initdb", command)
@@ -66,6 +72,19 @@ def prepare(settings: Settings, run: Run) -> None:
         f"port = {settings.postgres_port}\n"
         "unix_socket_directories = ''\n"
     )
+
+
+def users_of_memory(data: Path) -> int:
+    """Count the processes that a killed server has left; while there is one, no other starts."""
+    pid_file = data / "postmaster.pid"
+    if not pid_file.exists() or not SHARED_MEMORY.exists():
+        return 0
+    block = pid_file.read_text().splitlines()[6:7]  # "key id" of its shared memory
+    segment = block[0].split()[-1:] if block else []
+    head, *rows = [line.split() for line in SHARED_MEMORY.read_text().splitlines()]
+    identifier = head.index("shmid")
+    users = head.index("nattch")
+    return sum(int(row[users]) for row in rows if [row[identifier]] == segment)
 
 
 def initdb(settings: Settings, folder: Path) -> Command:

@@ -1,8 +1,10 @@
 """The stack's pure parts: what it remembers, and the sentences with which it refuses to start."""
 
+import ctypes
 import json
 import os
 import socket
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -19,11 +21,17 @@ from ops.settings import Settings
 from ops.stack import database
 from ops.stack.broker import override
 from ops.stack.checks import disk_full, java_unfit, port_taken
+from ops.stack.database import users_of_memory
 from ops.stack.files import ROLES, is_whole, make_secrets
 from ops.stack.part import parts
 from ops.stack.stack import Stack
 from ops.stack.state import Identity, State, read_state, write_state
 from ops.status import healthy, slot_lines
+
+# Of System V's shared memory.
+PRIVATE = 0
+CREATE = 0o1600
+REMOVE = 0
 
 
 def test_a_state_that_was_written_is_read_again(tmp_path: Path) -> None:
@@ -325,3 +333,29 @@ def test_parts_and_slots_and_connectors_make_a_healthy_stack() -> None:
         burst = well["refused"] | {kind: {"burst": True}}
         assert not healthy(well | {"refused": burst})
     assert not healthy(well | {"connectors": {"fulfillment-outbox": ["RUNNING", "FAILED"]}})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it is read from /proc")
+def test_the_processes_of_a_killed_server_are_counted(tmp_path: Path) -> None:
+    """The next server must wait for them: it refuses shared memory that somebody still uses.
+
+    Control: once they are gone there is nobody to wait for.
+    """
+    libc = ctypes.CDLL(None)
+    libc.shmat.restype = ctypes.c_void_p
+    segment = libc.shmget(PRIVATE, 4096, CREATE)
+    assert segment >= 0
+    lines = ["4711", str(tmp_path), "1700000000", "5432", "", "127.0.0.1", f"    1 {segment:>9}"]
+    Path(tmp_path, "postmaster.pid").write_text("\n".join(lines))
+    try:
+        address = libc.shmat(segment, None, 0)
+        assert users_of_memory(tmp_path) == 1
+        libc.shmdt(ctypes.c_void_p(address))
+        assert users_of_memory(tmp_path) == 0
+    finally:
+        libc.shmctl(segment, REMOVE, None)
+
+
+def test_nobody_is_left_of_a_server_that_has_stopped(tmp_path: Path) -> None:
+    """It takes its file along."""
+    assert users_of_memory(tmp_path) == 0
