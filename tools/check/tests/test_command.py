@@ -195,7 +195,7 @@ def test_the_version_of_kafka_python_decides(folder: Path) -> None:
     assert "producer-not-idempotent" not in findings("3.0.12")
 
 
-@pytest.mark.parametrize("text", ["sarama=1.0", "java=three", "java"])
+@pytest.mark.parametrize("text", ["shopify=1.0", "java=three", "java"])
 def test_a_version_that_cannot_be_judged_is_refused(folder: Path, text: str) -> None:
     """An unknown client, a version without numbers: one sentence with the way out, and exit 2."""
     said = refusal("--client-version", text)

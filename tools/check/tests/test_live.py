@@ -286,6 +286,14 @@ def test_the_fix_restarts_what_does_not_run(state: str, which: str) -> None:
     assert found.fix.endswith(f'restart?includeTasks=true{which}"')
 
 
+def test_a_part_that_restarts_is_not_restarted() -> None:
+    """Whoever runs what is printed, every second say, would never let a restart end."""
+    states = {"o": {"connector": {"state": "RUNNING"}, "tasks": [{"state": "RESTARTING"}]}}
+    [found] = check_running(Cluster(states=states), "o")
+    assert found.id == "connector-restarting"
+    assert "restart" not in found.fix
+
+
 def test_the_last_cause_of_a_failure_is_told() -> None:
     """Of a Java trace, the message has the line that says what to fix."""
     trace = (

@@ -8,10 +8,14 @@ from pipeline_check.clients import (
     aiokafka,
     connect,
     frameworks,
+    franz_go,
     java,
+    kafka_go,
     kafka_python,
+    kafkajs,
     librdkafka,
     old_java,
+    sarama,
     streams,
 )
 from pipeline_check.clients.outcome import Outcome
@@ -31,6 +35,7 @@ class Client:
     literal: bool = False  # whether "1" and 1 differ for it
     refuses_names: bool = False  # whether a name that it does not have keeps it from starting
     others: tuple[Version, ...] = ()  # versions that may decide otherwise
+    open: bool = False  # whether they are in use so much that without a version nothing is sure
 
 
 JAVA = {
@@ -68,6 +73,10 @@ CLIENTS = {
         JAVA | {streams.GUARANTEE: ["at_least_once", streams.EXACTLY_ONCE]},
         others=OLDER,
     ),
+    "sarama": Client("sarama", (1, 45), sarama.producer, JAVA),
+    "franz-go": Client("franz-go", (1, 20), franz_go.producer, JAVA),
+    "kafka-go": Client("kafka-go", (0, 4), kafka_go.producer, {"acks": ["all", "1"]}),
+    "kafkajs": Client("kafkajs", (2, 2), kafkajs.producer, JAVA),
     "old-java": Client("scala", (0, 8), old_java.producer, {}),
     "spark": Client("java", (3, 9, 2), java.producer, JAVA),
     "connect": Client(
@@ -90,6 +99,7 @@ CLIENTS = {
         literal=True,
         refuses_names=True,
         others=((2, 0, 2), (2, 3, 2)),
+        open=True,
     ),
     "aiokafka": Client(
         "aiokafka",

@@ -39,6 +39,7 @@ OLD_DEFAULTS = {  # defaults that were others once: until which version, and wha
     "enable.idempotence": ((3,), False),
     "acks": ((3,), "1"),
     "linger.ms": ((4,), 0),
+    "retries": ((2, 1), 0),
 }
 
 

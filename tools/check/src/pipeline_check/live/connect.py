@@ -27,6 +27,7 @@ CONVERTERS = ("key.converter", "value.converter", "header.converter")
 # The first Debezium that loses no rows when it restarts between interleaved transactions.
 SAFE_DEBEZIUM = (3, 7)
 ERROR = Severity.ERROR
+WARNING = Severity.WARNING
 OFFSET_GONE = "no longer available on the server"  # Debezium, of a slot that was made again
 LONGEST_CAUSE = 300  # characters
 
@@ -170,6 +171,11 @@ def check_running(cluster: Cluster, name: str) -> Iterator[Finding]:
         return
     failed = [part for part in (connector, *tasks) if part["state"] != "RUNNING"]
     if tasks and not failed:
+        return
+    if failed and all(part["state"] == "RESTARTING" for part in failed):
+        # Another restart would begin it anew. If it never ends, connector-late tells of it.
+        message = f"{name} is RESTARTING: nothing is published until that has ended"
+        yield Finding("connector-restarting", WARNING, place, 0, message, f"{CURL} {url}/status")
         return
     cause = last_cause(failed)
     if OFFSET_GONE in cause:

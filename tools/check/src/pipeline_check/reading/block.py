@@ -17,6 +17,10 @@ Client = Literal[
     "micronaut",
     "streams",
     "old-java",
+    "sarama",
+    "franz-go",
+    "kafka-go",
+    "kafkajs",
     "",
 ]
 

@@ -18,6 +18,10 @@ DEBEZIUM = (
     "OFFSET_FLUSH_INTERVAL_MS",
     "OFFSET_FLUSH_TIMEOUT_MS",
 )
+# What people write beside them, and the image does not read.
+NOT_DEBEZIUM = tuple(
+    f"{each}_STORAGE_REPLICATION_FACTOR" for each in ("CONFIG", "OFFSET", "STATUS")
+)
 WORKER_NAMES = WORKER | {"key.converter", "group.id", "rest.advertised.host.name"}
 BROKER_NAMES = BROKER | {"listeners"}
 
@@ -49,7 +53,9 @@ def debezium_settings(variables: Settings) -> Settings:
     """Return what Debezium's image takes under names without a prefix."""
     if not variables.keys() & {f"{each}_STORAGE_TOPIC" for each in ("CONFIG", "OFFSET", "STATUS")}:
         return {}
-    return {setting_name(name): variables[name] for name in DEBEZIUM if name in variables}
+    taken = {setting_name(name): variables[name] for name in DEBEZIUM if name in variables}
+    ignored = {name: variables[name] for name in NOT_DEBEZIUM if name in variables}
+    return taken | ignored
 
 
 def broker_blocks(file: str, variables: Settings) -> list[Block]:

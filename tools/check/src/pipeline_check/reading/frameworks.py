@@ -19,7 +19,7 @@ SIDES: dict[str, Kind] = {"incoming": "consumer", "outgoing": "producer"}
 
 STREAM = "spring.cloud.stream."
 BINDER = f"{STREAM}kafka.binder."
-STREAM_BINDING = re.compile(r"spring\.cloud\.stream\.bindings\.([^.]+)\.(.+)")
+STREAM_BINDING = re.compile(r"spring\.cloud\.stream\.(?:kafka\.)?bindings\.([^.]+)\.(.+)")
 OWN_OF_BINDING = re.compile(
     r"spring\.cloud\.stream\.kafka\.bindings\.([^.]+)\.producer\.configuration\.(.+)"
 )

@@ -83,15 +83,23 @@ def find_class(
     node: ast.expr, names: dict[str, str], scope: Scope, depth: int
 ) -> Definition | None:
     """Return the class that an expression is, or is an instance of."""
+    if isinstance(node, ast.Call):
+        made = find_definition(node.func, names, scope, depth + 1)
+        return made and class_made(made, depth)
     if isinstance(node, ast.Name):
         holder = scope.holder(node.id)
         annotation = holder.annotations.get(node.id) if holder else None
         if annotation:
             return find_class(annotation, names, scope, depth + 1)
     found = find_definition(node, names, scope, depth + 1)
-    if not found or isinstance(found.node, ast.ClassDef):
-        return found
+    return found and class_made(found, depth)
+
+
+def class_made(found: Definition, depth: int) -> Definition | None:
+    """Return the class that something is, that it makes, or whose instance it holds."""
     made = found.node
+    if isinstance(made, ast.ClassDef):
+        return found
     if isinstance(made, Function):
         result = only_return(made)
         made = result.value if result and result.value else made

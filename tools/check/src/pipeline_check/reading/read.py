@@ -10,11 +10,13 @@ from pipeline_check.reading.environment import read_env
 from pipeline_check.reading.json_file import read_json
 from pipeline_check.reading.properties_file import read_properties
 from pipeline_check.reading.python_file import read_python
+from pipeline_check.reading.sources.read_source import MAKES_A_CLIENT, SUFFIXES, read_source
 from pipeline_check.reading.unreadable import UnreadableError
 from pipeline_check.reading.yaml_file import read_yaml
 
 Reader = Callable[[str, str], list[Block]]  # takes the file's name as it is printed, and its text
-READERS: dict[str, Reader] = {
+OF_SOURCES: dict[str, Reader] = dict.fromkeys(SUFFIXES, read_source)
+READERS: dict[str, Reader] = OF_SOURCES | {
     ".json": read_json,
     ".properties": read_properties,
     ".yaml": read_yaml,
@@ -37,6 +39,7 @@ WORTH_READING_IN: dict[Reader, re.Pattern[str]] = {
     read_json: re.compile(r'"connector\.class"|"partitions"'),
     read_shell: CONNECTOR,
     read_terraform: CONNECTOR,
+    read_source: re.compile(f"{MAKES_A_CLIENT.pattern}|ProducerBuilder|FutureProducer|WaterDrop"),
 }
 
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import yaml
 
 from pipeline_check.reading.block import Block, Setting, Settings
+from pipeline_check.reading.classify import classify
 from pipeline_check.reading.compose import compose_blocks
+from pipeline_check.reading.environment import environment_blocks
 from pipeline_check.reading.kubernetes import kubernetes_blocks
 from pipeline_check.reading.node import DEPTH, Node, flatten
 from pipeline_check.reading.properties_file import flat_blocks
@@ -38,11 +40,38 @@ def read_yaml(file: str, text: str) -> list[Block]:
         is_about_kafka = any("kafka" in name for name in own)
         is_profile = any("on-profile" in name or name == "spring.profiles" for name in own)
         settings = shared | own if is_profile else own
-        if is_about_kafka:
-            found += flat_blocks(file, without_brackets(settings))
+        flat = flat_blocks(file, without_brackets(settings)) if is_about_kafka else []
+        is_judged = any(block.kind != "unjudged" for block in flat)
+        found += flat if is_judged else list(nested_blocks(file, document)) or flat
         if not is_profile:
             shared = shared | own
     return found
+
+
+def nested_blocks(file: str, document: Node) -> Iterator[Block]:
+    """Yield what mappings inside hold under Kafka's own dotted names: in Helm's values, say."""
+    waiting = [document]
+    seen = set()  # aliases may repeat a part without end
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield from blocks_of_mapping(file, node)
+        waiting += [child for _, child in node.items()] + node.elements()
+
+
+def blocks_of_mapping(file: str, node: Node) -> Iterator[Block]:
+    """Yield what one mapping holds: variables of a worker, or dotted names."""
+    own = {
+        name: Setting(str(each.value), each.line)
+        for name, each in node.items()
+        if isinstance(each.value, str)
+    }
+    if any(name.startswith("CONNECT_") for name in own):
+        yield from environment_blocks(file, own)
+    elif any("." in name for name in own):
+        yield from [block for block in classify(file, own) if block.kind != "unjudged"]
 
 
 def without_brackets(settings: Settings) -> Settings:

@@ -20,6 +20,16 @@ DEFAULTS = {
     "spring": JAVA | {"enable.auto.commit": "false"},  # its listeners commit themselves, since 2.3
     "spark": JAVA | {"enable.auto.commit": "false", "auto.offset.reset": "none"},  # it forces both
     "smallrye": JAVA | {"enable.auto.commit": "false"},  # its connector commits itself
+    "sarama": {
+        "enable.auto.commit": "false",  # it commits what was marked as handled
+        "isolation.level": "read_uncommitted",
+        "auto.offset.reset": "latest",
+    },
+    "kafkajs": {
+        "enable.auto.commit": "false",  # it commits what its handler has returned from
+        "isolation.level": "read_committed",
+        "auto.offset.reset": "latest",
+    },
     "librdkafka": {
         "enable.auto.commit": "true",
         "isolation.level": "read_committed",
@@ -102,7 +112,8 @@ def auto_commit(block: Block) -> Iterable[Finding]:
     """
     stored_by_hand = effective(block, "enable.auto.offset.store") == "false"
     named_group = "group.id" in block.settings or "group_id" in block.settings
-    has_group = named_group or block.client == "librdkafka"
+    is_written = spelling_in(block, "enable.auto.commit") in block.settings
+    has_group = named_group or is_written or block.client == "librdkafka"
     commits = effective(block, "enable.auto.commit") in ("true", "1", "t")
     if commits and has_group and not stored_by_hand:
         yield block_finding(
@@ -170,7 +181,16 @@ def poll_interval(block: Block) -> Iterable[Finding]:
 
 def refused_settings(block: Block) -> Iterable[Finding]:
     """Report settings of the classic group protocol that the new one does not take."""
-    if block.client != "librdkafka" or effective(block, "group.protocol") != "consumer":
+    if block.client != "librdkafka":
+        return
+    if "group.id" not in block.settings and not block.opaque:
+        yield block_finding(
+            block,
+            "consumer-refused",
+            says="group.id is not set, and librdkafka's consumers need one",
+            fix=client_fix(block, {"group.id": "orders"}),
+        )
+    if effective(block, "group.protocol") != "consumer":
         return
     for name in CLASSIC_ONLY:
         if name in block.settings:

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pipeline_check.reading.block import Block
+from pipeline_check.reading.environment import NOT_DEBEZIUM
 from pipeline_check.rules.catalog import block_finding
 from pipeline_check.rules.finding import Finding
 from pipeline_check.rules.fixes import block_fix, client_fix
 
+OWN_HASHES = {"sarama", "kafka-go", "old-java"}  # which nobody has compared with the others
 CRC32 = {"consistent", "consistent_random"}
 RECORD_SIZES = ("max.request.size", "message.max.bytes", "max_request_size")
 SIZE_LIMITS = ("max.message.bytes", "message.max.bytes")
@@ -45,6 +47,7 @@ def find_across_files(blocks: Sequence[Block]) -> Iterable[Finding]:
             yield from repeats_of_streams(block)
         if block.kind == "worker":
             yield from overrides(block)
+            yield from ignored_variables(block)
 
 
 def repeats_of_streams(block: Block) -> Iterable[Finding]:
@@ -61,10 +64,25 @@ def repeats_of_streams(block: Block) -> Iterable[Finding]:
         )
 
 
+def ignored_variables(block: Block) -> Iterable[Finding]:
+    """Report variables that Debezium's image does not turn into settings."""
+    for name in NOT_DEBEZIUM:
+        if name in block.settings and f"{block.prefix}{name}" not in block.settings:
+            yield block_finding(
+                block,
+                "setting-misspelt",
+                at=name,
+                says=f"{name} is not read by Debezium's image, which takes it with a prefix",
+                fix=f'{block.prefix}{name}: "{block.settings[name].text}"',
+            )
+
+
 def key_hash(block: Block) -> str:
     """Return how a producer chooses the partition of a key; nothing where that is not visible."""
     if block.kind == "connector":
         return "murmur2"
+    if block.client in OWN_HASHES:
+        return ""
     if block.client != "librdkafka":
         own = "partitioner.class" in block.settings or "partitioner" in block.settings
         return "" if own else "murmur2"

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 
 from pipeline_check.clients.table import keys
 from pipeline_check.reading.block import Block
+from pipeline_check.rules.source_fixes import source_fix
 from pipeline_check.rules.spelling import SYNONYMS
 
 IDEMPOTENT = {"enable.idempotence": "true", "acks": "all"}
@@ -60,6 +61,9 @@ def block_fix(block: Block, settings: Mapping[str, str]) -> str:
         settings = {variable(block.prefix, name): text for name, text in settings.items()}
     if block.file.endswith(".py"):
         return python_fix(block, settings)
+    as_source = source_fix(block.file, block.client, settings)
+    if as_source:
+        return as_source
     form = "{name}={text}"
     if block.file.endswith(".json"):
         form = '"{name}": "{text}",'

@@ -11,7 +11,11 @@ from pipeline_check.clients.table import keys
 from pipeline_check.reading.block import Block
 from pipeline_check.reading.builds import Build
 from pipeline_check.rules.finding import Finding
-from pipeline_check.rules.producer_findings import depends_finding, find_in_producer
+from pipeline_check.rules.producer_findings import (
+    depends_finding,
+    depends_on_version,
+    find_in_producer,
+)
 from pipeline_check.rules.spelling import synonyms, variants
 
 Verdict = Literal["idempotent", "not_idempotent", "refused", "depends"]
@@ -64,18 +68,23 @@ def judge(
     """Return the verdict on a producer, what becomes effective, and the findings."""
     client, version_from = client_of(block, versions or {}, lookup)
     trials = try_values(block, client)
+    trials = those_that_start(trials) or trials
     verdicts = {trial.outcome.verdict for trial in trials}
     outcome = what_is_common([trial.outcome for trial in trials])
     effective = what_is_visible(outcome.effective, block, client)
     outcome.effective = effective
     verdict: Verdict
+    asked = seen_settings(block, client)
     if len(verdicts) > 1:
         verdict = "depends"
         deciding = deciding_settings(trials)
         found = depends_finding(block, deciding, unseen_settings(block, client))
     else:
         verdict = outcome.verdict
-        found = find_in_producer(block, client, outcome, seen_settings(block, client))
+        found = find_in_producer(block, client, outcome, asked)
+    if verdict == "idempotent" and client.open and differs_by_version(client, asked):
+        verdict = "depends"
+        found.append(depends_on_version(block, client))
     version = ".".join(map(str, client.version))
     return Judgement(block, client.name, version, verdict, effective, found, version_from)
 
@@ -136,6 +145,16 @@ def try_values(block: Block, client: Client) -> list[Trial]:
         outcome = client.judge(seen | present, client.version)
         trials.append(Trial(values, outcome))
     return trials
+
+
+def differs_by_version(client: Client, asked: Mapping[str, Any]) -> bool:
+    """Return whether another version, which may as well be installed, is not idempotent."""
+    return any(not client.judge(asked, version).idempotent for version in client.others)
+
+
+def those_that_start(trials: list[Trial]) -> list[Trial]:
+    """Return the trials in which the client starts: one that does not start doubles nothing."""
+    return [trial for trial in trials if trial.outcome.verdict != "refused"]
 
 
 def deciding_settings(trials: list[Trial]) -> list[str]:

@@ -17,6 +17,7 @@ from pipeline_check.rules.spelling import display_name, line_of_first, synonyms,
 SHORTEST_PATIENCE = 30_000  # ms
 FEWEST_RETRIES = 10  # with the default back-off these are used up within the same time
 PYTHON_VALUES: Mapping[str, Any] = {"true": True, "false": False}
+FEW_RETRIES = {"kafka-python", "sarama", "old-java"}  # clients that give up early by default
 PATIENCE = {  # the least that is enough, and what to write instead
     "delivery.timeout.ms": (SHORTEST_PATIENCE, "120000"),
     "retries": (FEWEST_RETRIES, "2147483647"),
@@ -57,6 +58,17 @@ def depends_finding(block: Block, deciding: list[str], sources: Mapping[str, str
         fix=client_fix(block, IDEMPOTENT),
     )
     return [found]
+
+
+def depends_on_version(block: Block, client: Client) -> Finding:
+    """Report a client whose versions differ so much that nothing is sure without one."""
+    newest = ".".join(map(str, client.version[:2]))
+    return block_finding(
+        block,
+        "producer-depends",
+        says=f"the verdict depends on the version of {client.name}, which no build file names",
+        fix=f"{client.name}>={newest}",
+    )
 
 
 def refusals(block: Block, outcome: Outcome) -> list[Finding]:
@@ -170,8 +182,10 @@ def gives_up(block: Block, outcome: Outcome, asked: Mapping[str, Any]) -> list[F
         spelling = name if name in outcome.effective else name.replace(".", "_")
         value = outcome.effective.get(spelling, "")
         written = [each for each in variants(name) if each in asked]
-        too_short = value.isdigit() and 0 < int(value) < least
-        if written and too_short:
+        is_early = block.client in FEW_RETRIES or (value == "0" and not written)
+        by_default = is_early and name == "retries"
+        too_short = value.isdigit() and int(value) < least
+        if too_short and (by_default or (written and int(value))):
             finding = make_finding(
                 "producer-gives-up",
                 block.file,

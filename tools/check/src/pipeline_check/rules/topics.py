@@ -17,6 +17,7 @@ INTERNAL_TOPICS = (  # Kafka's own, and Connect's
     "status.storage.replication.factor",
 )
 REPLICATION_FACTOR = {"topic": "replication.factor", "broker": "default.replication.factor"}
+TRANSACTIONS_IN_SYNC = "transaction.state.log.min.isr"
 MIN_INSYNC = "min.insync.replicas"
 RETENTIONS = {  # and the milliseconds of its unit
     "retention.ms": 1,
@@ -36,6 +37,8 @@ def find_in_topics(blocks: Sequence[Block]) -> Iterable[Finding]:
             yield from topic_creation(block)
         if block.kind in ("broker", "worker"):
             yield from internal_topics(block)
+        if block.kind == "connector":
+            yield from created_topics(block)
 
 
 def number(block: Block, name: str, default: int = 0) -> int:
@@ -129,6 +132,19 @@ def topic_creation(block: Block) -> Iterable[Finding]:
         )
 
 
+def created_topics(block: Block) -> Iterable[Finding]:
+    """Report a connector that makes its topics with a single copy."""
+    name = "topic.creation.default.replication.factor"
+    if block.known(name) == "1":
+        yield block_finding(
+            block,
+            "topic-one-replica",
+            at=name,
+            says=f"{name}=1",
+            fix=block_fix(block, {name: "3"}),
+        )
+
+
 def internal_topics(block: Block) -> Iterable[Finding]:
     """Report topics of Kafka's and Connect's own that have a single copy."""
     single = [name for name in INTERNAL_TOPICS if block.known(name) == "1"]
@@ -139,4 +155,14 @@ def internal_topics(block: Block) -> Iterable[Finding]:
             at=single[0],
             says=f"{' and '.join(single)} = 1",
             fix=block_fix(block, dict.fromkeys(single, "3")),
+        )
+    copies = block.known("transaction.state.log.replication.factor") or ""
+    in_sync = block.known(TRANSACTIONS_IN_SYNC) or ""
+    if copies.isdigit() and in_sync.isdigit() and 1 < int(copies) <= int(in_sync):
+        yield block_finding(
+            block,
+            "topic-insync-blocks",
+            at=TRANSACTIONS_IN_SYNC,
+            says=f"{TRANSACTIONS_IN_SYNC}={in_sync} of {copies} copies",
+            fix=block_fix(block, {TRANSACTIONS_IN_SYNC: str(int(copies) - 1)}),
         )

@@ -1,0 +1,1 @@
+"""Sources in Java, Kotlin, Go and JavaScript: read with their grammars, and never run."""

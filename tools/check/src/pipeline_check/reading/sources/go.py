@@ -1,0 +1,239 @@
+"""Go: confluent-kafka-go, sarama, franz-go and segmentio's kafka-go."""
+
+import re
+from collections.abc import Iterator
+
+from pipeline_check.reading.block import Block, Kind, Setting, Settings
+from pipeline_check.reading.sources.shapes import Call, pairs_of, plain_name, unwrapped
+from pipeline_check.reading.sources.trees import Tree, line_of, parse, text_of, walk
+from pipeline_check.reading.sources.values import Source, as_text, changes_to, shortened
+
+SARAMA_MADE: dict[str, Kind] = {
+    "NewSyncProducer": "producer",
+    "NewAsyncProducer": "producer",
+    "NewConsumer": "consumer",
+    "NewConsumerGroup": "consumer",
+}
+SARAMA_CLIENTS = {"NewSyncProducerFromClient", "NewAsyncProducerFromClient"}
+SARAMA_FIELDS = {
+    "Producer.Idempotent": "enable.idempotence",
+    "Producer.RequiredAcks": "acks",
+    "Producer.Retry.Max": "retries",
+    "Net.MaxOpenRequests": "max.in.flight.requests.per.connection",
+    "Producer.Transaction.ID": "transactional.id",
+    "Consumer.Offsets.Initial": "auto.offset.reset",
+    "Consumer.Offsets.AutoCommit.Enable": "enable.auto.commit",
+    "Consumer.IsolationLevel": "isolation.level",
+}
+CONSTANTS: dict[str, object] = {
+    "sarama.WaitForAll": "all",
+    "sarama.WaitForLocal": "1",
+    "sarama.NoResponse": "0",
+    "sarama.OffsetOldest": "earliest",
+    "sarama.OffsetNewest": "latest",
+    "sarama.ReadCommitted": "read_committed",
+    "sarama.ReadUncommitted": "read_uncommitted",
+    "kafka.RequireAll": "all",
+    "kafka.RequireOne": "1",
+    "kafka.RequireNone": "0",
+}
+ACKS_BY_NUMBER = {"-1": "all"}
+FRANZ_ACKS = {"AllISRAcks": "all", "LeaderAck": "1", "NoAck": "0"}
+FRANZ_NUMBERS = {
+    "RecordRetries": "retries",
+    "MaxProduceRequestsInflightPerBroker": "max.in.flight.requests.per.connection",
+}
+SENDING = re.compile(r"\.(Produce|ProduceSync|TryProduce|BeginTransaction)\(")
+CONFLUENT = re.compile(r'"github\.com/confluentinc/confluent-kafka-go')
+SEGMENTIO = re.compile(r'"github\.com/segmentio/kafka-go')
+CONFLUENT_MADE: dict[str, Kind] = {"NewProducer": "producer", "NewConsumer": "consumer"}
+
+
+def read_go(file: str, text: str, suffix: str) -> list[Block]:
+    """Return every client that a source makes."""
+    source = Source(parse(suffix, text), lambda _: "", CONSTANTS)
+    found = list(sarama_blocks(file, source))
+    found += franz_blocks(file, source, text)
+    if CONFLUENT.search(text):
+        found += confluent_blocks(file, source)
+    if SEGMENTIO.search(text):
+        found += segmentio_blocks(file, source)
+    return found
+
+
+def confluent_blocks(file: str, source: Source) -> Iterator[Block]:
+    """Yield librdkafka's clients, which take a map."""
+    for call in source.calls:
+        kind = CONFLUENT_MADE.get(call.last)
+        if kind and call.owner and len(call.arguments) == 1:
+            held = source.contents(call.arguments[0], call.node)
+            line = line_of(call.node)
+            yield Block(file, line, kind, "librdkafka", settings=held.settings, opaque=held.opaque)
+
+
+# sarama
+
+
+def sarama_blocks(file: str, source: Source) -> Iterator[Block]:
+    """Yield sarama's clients, with the fields of the configuration that they are given."""
+    for call in source.calls:
+        if call.owner != "sarama":
+            continue
+        kind = SARAMA_MADE.get(call.last)
+        if kind:
+            yield sarama_block(file, source, call, kind, call.arguments[-1])
+        if call.last in SARAMA_CLIENTS and call.arguments:
+            config = config_of_client(source, call)
+            if config is not None:
+                yield sarama_block(file, source, call, "producer", config)
+
+
+def config_of_client(source: Source, call: Call) -> Tree | None:
+    """Return the configuration of the client that a producer is made from."""
+    bound = source.binding_for(plain_name(call.arguments[0]), call.node)
+    made = next((each for each in source.calls if bound and each.node.id == bound.value.id), None)
+    return made.arguments[-1] if made and made.arguments else call.arguments[0]
+
+
+def sarama_block(file: str, source: Source, call: Call, kind: Kind, config: Tree) -> Block:
+    """Return a client; `nil` is the default configuration."""
+    line = line_of(call.node)
+    name = plain_name(unwrapped(config))
+    if name == "nil":
+        return Block(file, line, kind, "sarama")
+    place, name = config_place(source, call.node, config, name)
+    if place is None:
+        return Block(file, line, kind, "sarama", opaque=shortened(config))
+    settings: Settings = {}
+    for change in changes_to(source, name, place):
+        field = SARAMA_FIELDS.get(change.name.removeprefix(f"{name}."))
+        if field:
+            settings[field] = acks_named(source.value(change.value))
+    return Block(file, line, kind, "sarama", settings=settings)
+
+
+def config_place(source: Source, at: Tree, config: Tree, name: str) -> tuple[Tree | None, str]:
+    """Return up to where a configuration is filled, and its name there."""
+    made = next((each for each in source.calls if each.node.id == unwrapped(config).id), None)
+    bound = source.binding_for(name, at) if name else None
+    if bound and "NewConfig" in text_of(bound.value):
+        return at, name
+    callee = made.last if made else ""
+    if bound:
+        inner = next((each for each in source.calls if each.node.id == bound.value.id), None)
+        callee = inner.last if inner else ""
+    functions = source.functions.get(callee, [])
+    if len(functions) != 1:
+        return None, name
+    for node in walk(functions[0]):
+        if node.type == "return_statement" and node.named_children:
+            returned = plain_name(node.named_children[0].named_children[0])
+            return node, returned
+    return None, name
+
+
+def acks_named(setting: Setting) -> Setting:
+    """Return acks by their usual name; of a number, too."""
+    text = ACKS_BY_NUMBER.get(setting.text, setting.text)
+    return Setting(text, setting.line, setting.source, setting.known, setting.literal)
+
+
+# franz-go
+
+
+def franz_blocks(file: str, source: Source, text: str) -> Iterator[Block]:
+    """Yield franz-go's clients that send something, with their options."""
+    if not SENDING.search(text):
+        return
+    for call in source.calls:
+        if call.name not in {"kgo.NewClient", "kgo.NewGroupTransactSession"}:
+            continue
+        options, opaque = franz_options(source, call)
+        settings: Settings = {}
+        for option in options:
+            settings |= franz_setting(source, option)
+        yield Block(
+            file, line_of(call.node), "producer", "franz-go", settings=settings, opaque=opaque
+        )
+
+
+def franz_options(source: Source, call: Call) -> tuple[list[Call], str]:
+    """Return the options that a client is given, also those in a slice of the same function."""
+    found = [each for argument in call.arguments for each in calls_in(source, argument)]
+    opaque = ""
+    for argument in call.arguments:
+        if argument.type != "variadic_argument":
+            continue
+        name = plain_name(argument.named_children[0])
+        bindings = source.bindings.get(name, [])
+        for bound in bindings:
+            found += calls_in(source, bound.value)
+        opaque = "" if bindings else shortened(argument)
+    return found, opaque
+
+
+def calls_in(source: Source, node: Tree) -> list[Call]:
+    """Return the options of franz-go inside an expression."""
+    inside = {each.id for each in walk(node)}
+    return [each for each in source.calls if each.node.id in inside and each.owner == "kgo"]
+
+
+def franz_setting(source: Source, option: Call) -> Settings:
+    """Return what an option sets, under the usual names."""
+    line = line_of(option.node)
+    if option.last == "DisableIdempotentWrite":
+        return {"enable.idempotence": Setting("false", line)}
+    if option.last == "TransactionalID":
+        return {"transactional.id": Setting("set", line)}
+    if option.last == "RequiredAcks" and option.arguments:
+        name = plain_name(unwrapped(option.arguments[0]).named_children[0]).rpartition(".")[2]
+        acks = FRANZ_ACKS.get(name)
+        unseen = "" if acks else shortened(option.node)
+        return {"acks": Setting(acks or "", line, unseen, known=bool(acks))}
+    if option.last in FRANZ_NUMBERS and option.arguments:
+        return {FRANZ_NUMBERS[option.last]: source.value(option.arguments[0])}
+    return {}
+
+
+# segmentio
+
+
+def segmentio_blocks(file: str, source: Source) -> Iterator[Block]:
+    """Yield kafka-go's writers and topics.
+
+    A zero for acks means none in a Writer, and all in its Config.
+    """
+    configured = {"kafka.WriterConfig": "all", "kafka.Writer": "0"}
+    for node in source.nodes:
+        if node.type != "composite_literal":
+            continue
+        name = plain_name(node.child_by_field_name("type"))
+        line = line_of(node)
+        if name == "kafka.TopicConfig":
+            yield from topic_blocks(file, source, node)
+        if name not in configured:
+            continue
+        settings: Settings = {"acks": Setting(configured[name], line)}
+        for key, value in pairs_of(node) or []:
+            field = text_of(key) if key is not None else ""
+            if field == "RequiredAcks":
+                settings["acks"] = acks_of_writer(source.value(value), configured[name])
+            if field == "MaxAttempts":
+                settings["retries"] = source.value(value)
+        yield Block(file, line, "producer", "kafka-go", settings=settings)
+
+
+def topic_blocks(file: str, source: Source, node: Tree) -> Iterator[Block]:
+    """Yield a topic that a program makes."""
+    for key, value in pairs_of(node) or []:
+        if key is not None and text_of(key) == "ReplicationFactor":
+            settings: Settings = {"replication.factor": source.value(value)}
+            line = line_of(node)
+            yield Block(file, line, "topic", "java", settings=settings, opaque="its entries")
+
+
+def acks_of_writer(setting: Setting, zero: str) -> Setting:
+    """Return what a writer makes of its acks."""
+    if setting.known and as_text(setting.literal) == "0":
+        return Setting(zero, setting.line)
+    return acks_named(setting)

@@ -1,0 +1,94 @@
+"""Java and Kotlin: producers, consumers, Streams and topics, with the maps that they are given."""
+
+import re
+
+from pipeline_check.reading.block import Block, Kind, Setting, Settings
+from pipeline_check.reading.python_dictionaries import Contents
+from pipeline_check.reading.sources.shapes import Call, call_of
+from pipeline_check.reading.sources.trees import line_of, parse
+from pipeline_check.reading.sources.values import Source
+
+MADE: dict[str, Kind] = {
+    "KafkaProducer": "producer",
+    "DefaultKafkaProducerFactory": "producer",
+    "KafkaConsumer": "consumer",
+    "DefaultKafkaConsumerFactory": "consumer",
+}
+STREAMS = {"KafkaStreams", "KafkaStreamsConfiguration"}
+REACTOR: dict[str, Kind] = {"SenderOptions": "producer", "ReceiverOptions": "consumer"}
+SPRING = re.compile(r"build(Producer|Consumer|Streams)Properties")
+CONSTANT = re.compile(r"[A-Z][A-Z0-9_]+")
+RENAMED = {
+    "KEY_SERIALIZER_CLASS": "key.serializer",
+    "VALUE_SERIALIZER_CLASS": "value.serializer",
+    "KEY_DESERIALIZER_CLASS": "key.deserializer",
+    "VALUE_DESERIALIZER_CLASS": "value.deserializer",
+}
+VALUES: dict[str, object] = {
+    "StreamsConfig.EXACTLY_ONCE_V2": "exactly_once_v2",
+    "StreamsConfig.EXACTLY_ONCE_BETA": "exactly_once_beta",
+    "StreamsConfig.EXACTLY_ONCE": "exactly_once",
+    "StreamsConfig.AT_LEAST_ONCE": "at_least_once",
+    "EXACTLY_ONCE_V2": "exactly_once_v2",
+}
+
+
+def setting_of(constant: str) -> str:
+    """Return the setting that a constant of Kafka's names: ACKS_CONFIG is acks."""
+    if not constant.endswith("_CONFIG") or not CONSTANT.fullmatch(constant):
+        return ""
+    name = constant.removesuffix("_CONFIG")
+    return RENAMED.get(name, name.lower().replace("_", "."))
+
+
+def read_jvm(file: str, text: str, suffix: str) -> list[Block]:
+    """Return every client and every topic that a source makes."""
+    source = Source(parse(suffix, text), setting_of, VALUES)
+    found = []
+    for call in source.calls:
+        block = block_of_call(file, source, call)
+        if block:
+            found.append(block)
+    return found
+
+
+def block_of_call(file: str, source: Source, call: Call) -> Block | None:
+    """Return the block of one call, if it makes something of Kafka's."""
+    kind = MADE.get(call.name) or MADE.get(call.last)
+    if kind and call.arguments:
+        held = source.contents(call.arguments[0], call.node)
+        return client_block(file, call, kind, "java", held)
+    if call.last in STREAMS and call.arguments:
+        place = 1 if call.last == "KafkaStreams" and len(call.arguments) > 1 else 0
+        held = source.contents(call.arguments[place], call.node)
+        return client_block(file, call, "producer", "streams", held)
+    if call.last == "create" and call.owner in REACTOR and call.arguments:
+        held = source.contents(call.arguments[0], call.node)
+        return client_block(file, call, REACTOR[call.owner], "java", held)
+    if call.last == "NewTopic" and len(call.arguments) > 2:
+        copies = source.value(call.arguments[2])
+        return topic_block(file, call, copies)
+    if call.last == "replicas" and len(call.arguments) == 1 and "TopicBuilder" in text(call):
+        return topic_block(file, call, source.value(call.arguments[0]))
+    return None
+
+
+def text(call: Call) -> str:
+    """Return a call as it is written."""
+    return str(call.node.text.decode(errors="replace"))
+
+
+def client_block(file: str, call: Call, kind: Kind, client: str, held: Contents) -> Block:
+    """Return a client with the map that it is given; a part of that may be Spring Boot's."""
+    opaque = held.opaque
+    if SPRING.search(opaque):
+        opaque = "spring.kafka of the application's settings"
+    return Block(file, line_of(call.node), kind, client, settings=held.settings, opaque=opaque)
+
+
+def topic_block(file: str, call: Call, copies: Setting) -> Block:
+    """Return a topic with its copies; what else is configured is not looked at."""
+    settings: Settings = {"replication.factor": copies}
+    configured = "configs" in text(call) or call_of(call.node.parent) is not None
+    opaque = "what follows" if configured else ""
+    return Block(file, line_of(call.node), "topic", "java", settings=settings, opaque=opaque)

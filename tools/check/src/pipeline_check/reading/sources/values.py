@@ -1,0 +1,365 @@
+"""What an expression in such a source is worth, and what a map of settings holds."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pipeline_check.reading.block import Setting
+from pipeline_check.reading.placeholder import substituted_setting
+from pipeline_check.reading.python_dictionaries import Contents
+from pipeline_check.reading.sources.shapes import (
+    FUNCTIONS,
+    Binding,
+    Call,
+    binding_of,
+    call_of,
+    conditions_around,
+    function_around,
+    function_name,
+    item_of,
+    literal_of,
+    pairs_of,
+    plain_name,
+    string_of,
+    unwrapped,
+)
+from pipeline_check.reading.sources.trees import Tree, contains, line_of, text_of, walk
+
+DEEPEST = 12
+LONGEST = 60
+EMPTY_MAPS = re.compile(
+    r"Properties|(Linked|Concurrent)?HashMap|TreeMap|make|hashMapOf|mutableMapOf|mapOf|Map"
+)
+FOREIGN = re.compile(r"(Serializer|Deserializer|Serde|SslConfigs|SaslConfigs)\.[A-Z_]+$")
+FILLED_MAPS = {"of", "mapOf", "hashMapOf", "mutableMapOf", "linkedMapOf", "ofEntries"}
+PUTTING = {"put", "setProperty", "putIfAbsent", "SetKey", "set"}
+MERGING = {"putAll", "plus", "putAllIfAbsent"}
+RETURNS = {"return_statement", "return_expression"}
+SCOPED = {"apply", "also"}
+COPYING = {"toMap", "toMutableMap", "toProperties"}
+CONVERTING = {"valueOf", "toString", "String", "parseInt", "Number", "parseBoolean"}
+ENVIRONMENT = {"getProperty", "getOrDefault", "getenv", "Getenv", "getEnv", "GetEnv", "LookupEnv"}
+NUMBERS: Mapping[str, object] = {
+    "Integer.MAX_VALUE": 2147483647,
+    "Int.MAX_VALUE": 2147483647,
+    "math.MaxInt32": 2147483647,
+    "Boolean.TRUE": True,
+    "Boolean.FALSE": False,
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file: its tree, what its language's settings are called, and its constants."""
+
+    root: Tree
+    name_of: Callable[[str], str]  # a setting's name for a constant such as ACKS_CONFIG
+    constants: Mapping[str, object] = field(default_factory=dict)
+
+    @cached_property
+    def nodes(self) -> list[Tree]:
+        """Return every node."""
+        return list(walk(self.root))
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """Return every call."""
+        return [call for call in map(call_of, self.nodes) if call]
+
+    @cached_property
+    def bindings(self) -> dict[str, list[Binding]]:
+        """Return every name with what gives it a value."""
+        found: dict[str, list[Binding]] = defaultdict(list)
+        for binding in filter(None, map(binding_of, self.nodes)):
+            found[binding.name].append(binding)
+        return found
+
+    @cached_property
+    def functions(self) -> dict[str, list[Tree]]:
+        """Return every function by its name."""
+        found: dict[str, list[Tree]] = defaultdict(list)
+        for node in self.nodes:
+            if node.type in FUNCTIONS:
+                found[function_name(node)].append(node)
+        return found
+
+    @cached_property
+    def injected(self) -> dict[str, str]:
+        """Return the fields that Spring fills, with the text of their `@Value`."""
+        found = {}
+        for node in self.nodes:
+            text = value_annotation(node)
+            name = declared_name(node) if text else ""
+            if text and name:
+                found[name] = text
+        return found
+
+    # Single values
+
+    def value(self, node: Tree, depth: int = 0) -> Setting:
+        """Return the value of an expression; what is not written in this file is unknown."""
+        node = unwrapped(node)
+        line = line_of(node)
+        literal = literal_of(node)
+        name = plain_name(node)
+        if literal is None:
+            literal = self.constants.get(name, NUMBERS.get(name))
+        if literal is not None:
+            return Setting(as_text(literal), line, literal=literal)
+        if name and depth < DEEPEST:
+            return self.of_name(name, node, depth)
+        call = call_of(node)
+        if call and call.last in ENVIRONMENT and call.arguments:
+            return self.of_environment(call, depth)
+        either = default_beside(node)
+        if either and depth < DEEPEST:
+            default = self.value(either[1], depth + 1)
+            source = f"{shortened(either[0])}, whose default is judged"
+            return Setting(default.text, line, source, default.known, default.literal)
+        if call and call.last in CONVERTING and len(call.arguments) == 1 and depth < DEEPEST:
+            return self.value(call.arguments[0], depth + 1)
+        return unknown(node)
+
+    def of_environment(self, call: Call, depth: int) -> Setting:
+        """Return the default of a variable or of a property of the program."""
+        if len(call.arguments) < 2:
+            return unknown(call.node)
+        default = self.value(call.arguments[1], depth + 1)
+        source = f"{shortened(call.arguments[0])}, whose default is judged"
+        line = line_of(call.node)
+        return Setting(default.text, line, source, default.known, default.literal)
+
+    def of_name(self, name: str, node: Tree, depth: int) -> Setting:
+        """Return the value of a name that is bound once, or that Spring fills."""
+        plain = name.removeprefix("this.")
+        if plain in self.injected:
+            return substituted_setting(self.injected[plain], line_of(node))
+        bound = self.binding_for(plain, node)
+        if bound and not any(conditions_around(bound.node, function_around(bound.node))):
+            found = self.value(bound.value, depth + 1)
+            return Setting(found.text, line_of(node), found.source, found.known, found.literal)
+        last = plain.rpartition(".")[2]
+        if last != plain and last.isupper():  # a constant of another class in this file
+            return self.of_name(last, node, depth + 1)
+        return unknown(node)
+
+    def binding_for(self, name: str, at: Tree) -> Binding | None:
+        """Return the only binding of a name that counts at a place: its function's, or a field."""
+        function = function_around(at)
+        found = self.bindings.get(name, [])
+        local = [
+            each
+            for each in found
+            if function is not None and contains(function, each.node) and each.node.id != at.id
+        ]
+        outer = [each for each in found if function_around(each.node) is None]
+        chosen = local or outer or found
+        return chosen[0] if len(chosen) == 1 else None
+
+    # Maps
+
+    def contents(self, node: Tree, at: Tree, depth: int = 0) -> Contents:
+        """Return what a map holds where it is used."""
+        node = unwrapped(node)
+        pairs = pairs_of(node)
+        if pairs is not None:
+            return self.of_pairs(pairs, at, depth)
+        call = call_of(node)
+        if depth > DEEPEST:
+            return Contents(opaque=shortened(node))
+        if call:
+            return self.of_call(call, at, depth + 1)
+        name = plain_name(node).removeprefix("this.")
+        return self.of_variable(name, node, at, depth + 1) if name else opaque(node)
+
+    def of_pairs(self, pairs: list[tuple[Tree | None, Tree]], at: Tree, depth: int) -> Contents:
+        """Return what a literal holds, with its spreads."""
+        held = Contents()
+        for key, value in pairs:
+            if key is None:
+                held = held.merged(self.contents(value, at, depth + 1))
+            else:
+                held = held.merged(self.item(key, value))
+        return held
+
+    def item(self, key: Tree, value: Tree) -> Contents:
+        """Return one setting; one whose name is unknown may be any."""
+        name = self.setting_name(key)
+        if not name and FOREIGN.search(plain_name(key)):
+            return Contents()  # for a serializer, or for security
+        return Contents({name: self.value(value)}) if name else opaque(key)
+
+    def setting_name(self, key: Tree) -> str:
+        """Return the setting that a key means."""
+        literal = string_of(key)
+        if literal is not None:
+            return literal
+        if key.type in {"property_identifier", "shorthand_property_identifier"}:
+            return text_of(key)
+        name = plain_name(key)
+        mapped = self.name_of(name.rpartition(".")[2])
+        if mapped:
+            return mapped
+        known = self.value(key)
+        return known.text if known.known else ""
+
+    def of_call(self, call: Call, at: Tree, depth: int) -> Contents:
+        """Return what a call makes: an empty map, a filled one, a copy, what a function returns."""
+        if call.last in FILLED_MAPS and call.arguments:
+            return self.of_filled(call, at, depth)
+        if call.last in SCOPED:
+            return self.of_scope(call, at, depth)
+        if call.last in COPYING:
+            return self.contents(call.node.named_children[0].named_children[0], at, depth)
+        if EMPTY_MAPS.fullmatch(call.last):
+            held = Contents()
+            for argument in call.arguments[:1]:
+                is_size = argument.type in {"decimal_integer_literal", "map_type"}
+                held = held if is_size else self.contents(argument, at, depth)
+            return self.with_changes(held, call.node, "", call.node, depth)
+        named = self.functions.get(call.last, [])
+        if len(named) == 1 and call.owner in {"", "this", "self"}:
+            return self.of_function(named[0], depth)
+        return opaque(call.node)
+
+    def of_filled(self, call: Call, at: Tree, depth: int) -> Contents:
+        """Return what `Map.of(k, v, …)`, `mapOf(k to v)` and `Map.ofEntries(entry(k, v))` hold."""
+        arguments = [unwrapped(each) for each in call.arguments]
+        pairs: list[tuple[Tree | None, Tree]] = []
+        if call.last == "of":
+            pairs = list(zip(arguments[::2], arguments[1::2], strict=False))
+        for each in arguments if call.last != "of" else []:
+            inner = call_of(each)
+            if each.type == "infix_expression":
+                pairs.append((each.named_children[0], each.named_children[-1]))
+            elif inner and len(inner.arguments) == 2:
+                pairs.append((unwrapped(inner.arguments[0]), unwrapped(inner.arguments[1])))
+            else:
+                pairs.append((None, each))
+        return self.of_pairs(pairs, at, depth)
+
+    def of_scope(self, call: Call, at: Tree, depth: int) -> Contents:
+        """Return what Kotlin's `Properties().apply { … }` holds."""
+        whole = call.node.named_children[0].named_children[0]
+        held = self.contents(whole, at, depth)
+        return self.with_changes(held, call.node, "", call.node, depth)
+
+    def of_function(self, function: Tree, depth: int) -> Contents:
+        """Return what the only `return` of a function holds."""
+        returns = [each for each in walk(function) if each.type in RETURNS]
+        body = function.child_by_field_name("body") or function.named_children[-1]
+        if not returns and body.type == "function_body":  # Kotlin's `fun f() = …`
+            return self.contents(body.named_children[0], body, depth)
+        if len(returns) != 1 or not returns[0].named_children:
+            return opaque(function.child_by_field_name("name") or function)
+        return self.contents(returns[0].named_children[0], returns[0], depth)
+
+    def of_variable(self, name: str, node: Tree, at: Tree, depth: int) -> Contents:
+        """Return what a variable holds after every change before it is used."""
+        bound = self.binding_for(name, at)
+        if not bound:
+            return opaque(node)
+        held = self.contents(bound.value, bound.node, depth)
+        function = function_around(bound.node)
+        return self.with_changes(held, function or self.root, name, at, depth)
+
+    def with_changes(
+        self, held: Contents, inside: Tree, name: str, at: Tree, depth: int
+    ) -> Contents:
+        """Return a map after every change to it inside a node that comes before a place."""
+        for change in walk(inside):
+            is_later = change.start_byte >= at.start_byte and not contains(at, change)
+            if is_later:
+                break
+            after = self.after_change(held, change, name, depth)
+            if after is None:
+                continue
+            bodies = conditions_around(change, inside)
+            is_sure = all(contains(body, at) for body in bodies)
+            held = after if is_sure else held.or_else(after, line_of(change))
+        return held
+
+    def after_change(self, held: Contents, node: Tree, name: str, depth: int) -> Contents | None:
+        """Return a map after a statement that puts something in; nothing if it does not."""
+        owners = {name} if name else {"", "this"}
+        item = item_of(node)
+        if item and item[0] in owners:
+            return held.merged(self.item(item[1], item[2]))
+        call = call_of(node)
+        if not call or call.owner.removeprefix("this.") not in owners:
+            return None
+        if call.last in PUTTING and len(call.arguments) == 2:
+            key, value = map(unwrapped, call.arguments)
+            return held.merged(self.item(key, value))
+        if call.last in MERGING and len(call.arguments) == 1:
+            return held.merged(self.contents(call.arguments[0], node, depth))
+        return None
+
+
+def default_beside(node: Tree) -> tuple[Tree, Tree] | None:
+    """Return what is asked and the default of `process.env.ACKS || "all"` and `x ?: "all"`."""
+    if node.type not in {"binary_expression", "elvis_expression"}:
+        return None
+    sides = node.named_children
+    operators = {each.type for each in node.children if not each.is_named}
+    return (sides[0], sides[-1]) if operators & {"||", "??", "?:"} else None
+
+
+def as_text(literal: object) -> str:
+    """Return a value as the clients print it."""
+    return str(literal).lower() if isinstance(literal, bool) else str(literal)
+
+
+def unknown(node: Tree) -> Setting:
+    """Return a value that is only known when the program runs."""
+    return Setting("", line_of(node), shortened(node), known=False)
+
+
+def opaque(node: Tree) -> Contents:
+    """Return a map that nobody can see here."""
+    return Contents(opaque=shortened(node))
+
+
+def shortened(node: Tree) -> str:
+    """Return an expression as it is written, on one line."""
+    text = " ".join(text_of(node).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def value_annotation(node: Tree) -> str:
+    """Return the text of Spring's `@Value` on a field or a parameter."""
+    for modifiers in node.named_children:
+        if modifiers.type != "modifiers":
+            continue
+        for annotation in modifiers.named_children:
+            if annotation.type == "annotation" and "Value" in text_of(annotation)[:8]:
+                strings = [string_of(each) for each in walk(annotation)]
+                return next((each for each in strings if each), "")
+    return ""
+
+
+def declared_name(node: Tree) -> str:
+    """Return the name of a field, a property or a parameter."""
+    for each in walk(node):
+        if each.type == "variable_declarator":
+            return text_of(each.child_by_field_name("name"))
+        if each.type == "variable_declaration":
+            return text_of(each.named_children[0])
+    name = node.child_by_field_name("name")
+    if name:
+        return text_of(name)
+    plain = [each for each in node.named_children if each.type == "identifier"]
+    return text_of(plain[0]) if plain else ""
+
+
+def changes_to(source: Source, name: str, at: Tree) -> Iterator[Binding]:
+    """Yield the fields of a variable that are set in its function before a place."""
+    function = function_around(at) or source.root
+    for node in walk(function):
+        if node.start_byte >= at.start_byte:
+            return
+        binding = binding_of(node)
+        if binding and binding.name.startswith(f"{name}."):
+            yield binding

@@ -1,0 +1,1 @@
+var producer = new ProducerBuilder<string, string>(new ProducerConfig { Acks = Acks.All }).Build();
