@@ -14,7 +14,7 @@ from pipeline_check.clients.client import UnknownVersionError
 from pipeline_check.ignores import FILE
 from pipeline_check.walk import NothingThereError, files
 
-Form = StrEnum("Form", ["table", "json", "sarif", "prometheus"])
+Form = StrEnum("Form", ["table", "json", "sarif", "prometheus", "github"])
 Level = StrEnum("Level", ["error", "warning", "note", "never"])
 Paths = Annotated[
     list[Path] | None,
@@ -24,6 +24,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to 
 Sarif = Annotated[bool, typer.Option("--sarif", help="Print SARIF, for code scanning.")]
 Metrics = Annotated[
     bool, typer.Option("--prometheus", help="Print metrics, for a file that Prometheus collects.")
+]
+Annotations = Annotated[
+    bool, typer.Option("--github", help="Print annotations, for a step of a workflow on GitHub.")
+]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Print every finding, also where they fill many screens.")
 ]
 FailOn = Annotated[Level, typer.Option(help="The lowest severity that makes the exit code 1.")]
 Versions = Annotated[
@@ -64,6 +70,8 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     as_json: Json = False,
     sarif: Sarif = False,
     prometheus: Metrics = False,
+    github: Annotations = False,
+    everything: Everything = False,
     fail_on: FailOn = Level.warning,
     client_version: Versions = None,
     ignore_file: IgnoreFile = Path(FILE),
@@ -76,8 +84,13 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     finding, write "check: ignore[RULE] REASON" in a comment on its line or the line above, or
     add a line to the ignore file.
 
+    `explain RULE` instead of paths says what a rule is about.
+
     Exit codes: 0 fine, 1 found something, 2 could not look.
     """
+    asked = [str(path) for path in paths or []]
+    if asked[:1] == ["explain"] and not Path("explain").exists():
+        raise typer.Exit(explain(asked[1:]))
     if budget:
         from pipeline_check.budget.judge import print_budget
 
@@ -87,6 +100,8 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
         form = Form.sarif
     if prometheus:
         form = Form.prometheus
+    if github:
+        form = Form.github
     if as_json:
         form = Form.json
     try:
@@ -97,6 +112,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
             client_version or [],
             ignore_file,
             live=live,
+            everything=everything,
         )
     except (NothingThereError, UnknownVersionError) as failure:
         print(f"pipeline check: {failure}", file=sys.stderr)
@@ -112,6 +128,7 @@ def run(  # noqa: PLR0913 - what was asked for
     ignore_file: Path,
     *,
     live: bool,
+    everything: bool,
 ) -> int:
     """Audit files, and what runs if that was asked for; print it and return the exit code."""
     from pipeline_check.audit import audit, read_sources
@@ -131,10 +148,26 @@ def run(  # noqa: PLR0913 - what was asked for
         running = look(os.environ, sources.blocks, sources.sql)
     more = [*find_in_budgets(sources.files), *running]
     found = audit(sources, named_versions, more, version_near)
-    print_as(form.value, found)
+    print_as(form.value, found, everything=everything)
     if any(each.id == "cannot-look" for each in running):
         return 2
     return 1 if failing(found.every(), fail_on.value) else 0
+
+
+def explain(names: list[str]) -> int:
+    """Print what a rule is about, or which rules there are; return the exit code."""
+    from pipeline_check.rules.explain import explanation, rule_names
+
+    if not names:
+        print("\n".join(rule_names()))
+        return 0
+    for name in names:
+        said = explanation(name)
+        if not said:
+            print(f"pipeline check: there is no rule {name}: explain lists them", file=sys.stderr)
+            return 2
+        print(said)
+    return 0
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from pipeline_check.rules.finding import LEVELS, Finding
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def print_as(form: str, audit: Audit) -> None:
+def print_as(form: str, audit: Audit, *, everything: bool = False) -> None:
     """Print an audit on standard output in the form that was asked for."""
     if form == "json":
         print(json.dumps(as_json(audit), indent=2))
@@ -21,12 +21,42 @@ def print_as(form: str, audit: Audit) -> None:
         print(json.dumps(as_sarif(audit), indent=2))
     elif form == "prometheus":
         print(as_prometheus(audit))
+    elif form == "github":
+        print(as_annotations(audit))
     else:
-        from rich.console import Console  # noqa: PLC0415 - programs do not need it
+        print_for_people(audit, everything=everything)
 
-        from pipeline_check.table import print_table  # noqa: PLC0415 - the same
 
-        print_table(audit, Console(emoji=False))
+def print_for_people(audit: Audit, *, everything: bool) -> None:
+    """Print everything if it was asked for or fits on a screen; else an overview."""
+    # Programs need none of these.
+    from rich.console import Console  # noqa: PLC0415
+
+    from pipeline_check.overview import fits, print_overview  # noqa: PLC0415
+    from pipeline_check.table import print_lines, print_table, summary  # noqa: PLC0415
+
+    console = Console(emoji=False)
+    if everything or fits(audit):
+        print_table(audit, console)
+        return
+    print_overview(audit, console)
+    print_lines(f"\n{summary(audit)}", console)
+
+
+def as_annotations(audit: Audit) -> str:
+    """Return the commands by which GitHub writes a finding beside its line."""
+    lines = []
+    for found in audit.every():
+        level = {"note": "notice"}.get(LEVELS[found.severity], LEVELS[found.severity])
+        text = escaped(f"{found.message}\nfix: {found.fix}")
+        file = escaped(found.file).replace(":", "%3A").replace(",", "%2C")
+        lines.append(f"::{level} file={file},line={max(found.line, 1)},title={found.id}::{text}")
+    return "\n".join(lines)
+
+
+def escaped(text: str) -> str:
+    """Return a text on one line, as GitHub's commands want it."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def as_json(audit: Audit) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class Setting:
     source: str = ""  # where it comes from, if not from here: "the environment variable ACKS"
     known: bool = True  # false: nothing here says what it will be
     literal: object = None  # the Python value, for clients to which "1" and 1 are not the same
+    certain: bool = True  # false: it is set under a condition
 
 
 Settings = dict[str, Setting]

@@ -63,6 +63,13 @@ CONSUMER = {
     "enable.auto.offset.store",
     "group.id",
 }
+SURE_CONSUMER = {
+    "group.id",
+    "key.deserializer",
+    "value.deserializer",
+    "enable.auto.commit",
+    "auto.offset.reset",
+}
 MARKERS: dict[Kind, set[str]] = {"producer": PRODUCER, "consumer": CONSUMER}
 ADDRESS = {"bootstrap.servers", "metadata.broker.list"}
 SURE_ALONE = {  # one of these is enough, without an address
@@ -114,11 +121,13 @@ def client_blocks(file: str, settings: Settings) -> list[Block]:
     names = settings.keys()
     client = "librdkafka" if names & ONLY_LIBRDKAFKA else "java"
     is_sure = bool(names & (ADDRESS | SURE_ALONE))
-    found = []
+    found: list[Block] = []
     for kind, markers in MARKERS.items():
         own = names & markers
         if not own and kind in PurePath(file).name.lower():
             own = names & ADDRESS
+        if kind == "consumer" and found and not own & SURE_CONSUMER:
+            continue  # a producer that was given a consumer's setting, too
         if own and (is_sure or len(own) > 1):
             line = min(settings[name].line for name in own)
             found.append(Block(file, line, kind, client, settings=settings))

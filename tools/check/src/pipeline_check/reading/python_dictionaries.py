@@ -43,7 +43,11 @@ class Contents:
             if self.settings.get(name) != after.settings.get(name)
         }
         opaque = self.opaque if self.opaque == after.opaque else why
-        return Contents(self.settings | unknown_settings(changed, why), opaque)
+        unsure = {
+            name: replace(each, certain=False)
+            for name, each in unknown_settings(changed, why).items()
+        }
+        return Contents(self.settings | unsure, opaque)
 
     def without(self, name: str) -> "Contents":
         """Return this without one setting."""

@@ -42,6 +42,11 @@ RULES = {
         "written",
         f"{KAFKA}#producerconfigs_delivery.timeout.ms",
     ),
+    "worker-not-seen": Rule(
+        NOTE,
+        "a source connector's producer is not idempotent unless its worker says so",
+        f"{KAFKA}#producerconfigs_enable.idempotence",
+    ),
     "producer-depends-on-version": Rule(
         NOTE,
         "another version of the client would decide otherwise",
@@ -76,7 +81,7 @@ RULES = {
     ),
     "client-not-judged": Rule(NOTE, "there are no rules for it here, so nothing is said about it"),
     "connect-overrides-open": Rule(
-        WARNING,
+        NOTE,
         "everyone who reaches the REST address may change each producer and consumer of the worker",
         f"{KAFKA}#connectconfigs_connector.client.config.override.policy",
     ),

@@ -56,9 +56,25 @@ CLASSIC_ONLY = (  # settings that the new group protocol does not take
 
 def find_in_consumers(blocks: Sequence[Block]) -> Iterable[Finding]:
     """Check every consumer."""
+    aborted = any(is_transactional(block) for block in blocks)
     for block in blocks:
-        if block.kind == "consumer":
-            yield from find_in_consumer(block)
+        if block.kind != "consumer":
+            continue
+        refused = list(refused_settings(block))
+        yield from refused or find_in_consumer(block)
+        if aborted and not refused:
+            yield from isolation(block)
+
+
+def is_transactional(block: Block) -> bool:
+    """Return whether a producer, a worker or Streams writes in transactions, which may abort."""
+    settings = block.settings
+    if block.kind == "consumer":
+        return False
+    names = {name.rpartition("transactional")[2] for name in settings if "transactional" in name}
+    has_id = bool(names & {".id", "_id"})
+    asks = [settings.get("exactly.once.source.support"), settings.get("processing.guarantee")]
+    return has_id or any(each and each.text.startswith(("enabled", "exactly")) for each in asks)
 
 
 def find_in_consumer(block: Block) -> Iterable[Finding]:
@@ -66,9 +82,7 @@ def find_in_consumer(block: Block) -> Iterable[Finding]:
     yield from unseen_settings(block)
     yield from auto_commit(block)
     yield from offset_reset(block)
-    yield from isolation(block)
     yield from poll_interval(block)
-    yield from refused_settings(block)
     yield from spark_source(block)
 
 

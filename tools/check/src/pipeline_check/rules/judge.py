@@ -111,7 +111,7 @@ def seen_settings(block: Block, client: Client) -> dict[str, Any]:
         is_refused = listed is not None and name not in listed
         if setting.known:
             found[name] = setting.literal if client.literal else setting.text
-        elif name in IDS or is_refused:
+        elif setting.certain and (name in IDS or is_refused):
             found[name] = "unseen"
     return found
 

@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from pipeline_check.clients import connect
 from pipeline_check.clients.client import CLIENTS, Version
 from pipeline_check.reading.block import Block, Setting
+from pipeline_check.rules.catalog import block_finding
 from pipeline_check.rules.judge import Judgement, Lookup, judge, look_nowhere
 from pipeline_check.rules.nearest import nearest
 
+OF_THE_WORKER = {"producer-not-idempotent", "producer-depends"}
 DECIDING = [name for name in CLIENTS["connect"].deciding if name.startswith("worker:")]
 UNKNOWN_WORKER = "the worker's settings, which these files do not show"
 
@@ -23,7 +26,26 @@ def judge_producers(
             yield judge(connect_block(block, worker_settings(block)), versions)
         elif block.kind == "connector" and is_source(block):
             settings = block.settings | settings_of_its_worker(block, blocks)
-            yield judge(connect_block(block, settings), versions)
+            judged = judge(connect_block(block, settings), versions)
+            yield judged if has_overrides(block) else as_its_worker(judged, block, blocks)
+
+
+def has_overrides(connector: Block) -> bool:
+    """Return whether a connector says anything of its producer itself."""
+    return any(name.startswith(connect.OVERRIDE) for name in connector.settings)
+
+
+def as_its_worker(judged: Judgement, connector: Block, blocks: Sequence[Block]) -> Judgement:
+    """Return the same without what is the worker's to mend; a note if that cannot be seen."""
+    if nearest(blocks, "worker", connector.file):
+        return judged.without({each for each in judged.findings if each.id in OF_THE_WORKER})
+    note = block_finding(
+        connector,
+        "worker-not-seen",
+        says="the worker of this connector is not among these files",
+        fix="producer.enable.idempotence=true, in the worker",
+    )
+    return replace(judged, findings=[note])
 
 
 def connect_block(block: Block, settings: dict[str, Setting]) -> Block:

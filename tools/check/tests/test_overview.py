@@ -1,0 +1,77 @@
+"""What is printed of a whole repository: one screen, and all of it on request."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pipeline_check.command import app
+from pipeline_check.rules.explain import explanation, rule_names
+
+HASTY = "bootstrap.servers=kafka:9092\nkey.serializer=x\nacks=1\n"
+SCREEN = 50  # lines
+
+
+def run(*arguments: str) -> str:
+    """Return what the command prints."""
+    return CliRunner().invoke(app, list(arguments)).output
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Forty producers that lose and double, a quarter of them in examples."""
+    for number in range(40):
+        folder = tmp_path / ("examples" if number % 4 == 0 else "shop") / str(number)
+        folder.mkdir(parents=True)
+        folder.joinpath("producer.properties").write_text(HASTY)
+    monkeypatch.chdir(tmp_path)
+    return Path()
+
+
+def test_a_whole_repository_fits_on_a_screen(repository: Path) -> None:
+    """Counted by verdict and by rule, with what to begin with: not what lies in examples."""
+    lines = run(str(repository)).splitlines()
+    assert len(lines) <= SCREEN
+    text = "\n".join(lines)
+    assert "40 not idempotent: 40 of java" in text
+    assert "40 error   producer-not-idempotent in 40 files; 10 in examples and tests" in text
+    begin = text.partition("to begin with:")[2]
+    assert " shop/1/" in begin
+    assert " examples/" not in begin
+
+
+def test_control_all_of_it_is_printed_on_request(repository: Path) -> None:
+    """Every finding with its fix, on far more than a screen."""
+    text = run("--all", str(repository))
+    assert text.count(": error producer-not-idempotent") == 40
+    assert len(text.splitlines()) > 10 * SCREEN
+
+
+def test_little_is_printed_in_full(repository: Path) -> None:
+    """The file of one producer fits, so that nothing is left out."""
+    assert "fix: enable.idempotence=true" in run(str(repository / "shop/1"))
+
+
+def test_annotations_are_one_line_each(repository: Path) -> None:
+    """GitHub reads a command a line, so that a fix of several lines is escaped."""
+    lines = run("--github", str(repository / "shop/1")).splitlines()
+    assert lines[0].startswith("::error file=")
+    assert ",line=3,title=producer-not-idempotent::" in lines[0]
+    assert "%0Afix: enable.idempotence=true%0Aacks=all" in lines[0]
+    assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in lines)
+
+
+@pytest.mark.parametrize("rule", rule_names())
+def test_every_rule_explains_itself(rule: str) -> None:
+    """How bad it is, and why."""
+    said = explanation(rule)
+    assert said.startswith(rule)
+    assert len(said.splitlines()) > 1
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    """With the way to those that are there; without a name they are listed."""
+    done = CliRunner().invoke(app, ["explain", "no-such-rule"])
+    assert done.exit_code == 2
+    assert "there is no rule no-such-rule: explain lists them" in done.output
+    assert "producer-acks-lost" in run("explain")
