@@ -174,7 +174,7 @@ class Dictionaries:
         if not holder:
             return self.of_definition(node)
         if node.id in holder.parameters:
-            return Contents(opaque=f"the parameter {node.id}")
+            return self.of_parameter(node.id, holder)
         held = Contents(opaque=node.id)
         for statement in holder.statements(node.id):
             line = statement.node.lineno
@@ -186,6 +186,14 @@ class Dictionaries:
             is_sure = not statement.may_not_run(self.before)
             held = after if is_sure else held.or_else(after, line)
         return held
+
+    def of_parameter(self, name: str, holder: Scope) -> Contents:
+        """Return what a parameter is given by the only call of its function in this module."""
+        module = holder.module()
+        given = only_argument(name, holder, module)
+        if given is None:
+            return Contents(opaque=f"the parameter {name}")
+        return replace(self, scope=module, before=END, depth=self.depth + 1).contents(given)
 
     def after_statement(self, held: Contents, statement: ast.stmt) -> Contents:
         """Return what a name holds after a statement that binds or changes it."""
@@ -221,6 +229,28 @@ class Dictionaries:
                 default = self.of_item(call.args[0], call.args[1], opaque="")
                 return default.merged(Contents(held.settings))
         return held.merged(Contents(opaque=text_of(call)))
+
+
+def only_argument(name: str, function: Scope, module: Scope) -> ast.expr | None:
+    """Return the argument of a parameter in the only call of a function, or of its class."""
+    is_constructor = function.name == "__init__" and function.owner is not None
+    called = function.owner.name if is_constructor and function.owner else function.name
+    calls = [
+        node
+        for statement in module.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == called
+    ]
+    if len(calls) != 1 or not called:
+        return None
+    for keyword in calls[0].keywords:
+        if keyword.arg == name:
+            return keyword.value
+    place = (
+        list(function.positions).index(name) - is_constructor if name in function.positions else -1
+    )
+    arguments = calls[0].args
+    return arguments[place] if 0 <= place < len(arguments) else None
 
 
 READERS: dict[type[ast.expr], Callable[[Dictionaries, Any], Contents]] = {

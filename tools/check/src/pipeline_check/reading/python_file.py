@@ -115,7 +115,7 @@ def block_of_call(
     file: str, call: ast.Call, reader: Dictionaries, *, is_followed: bool
 ) -> Block | None:
     """Return the block of one call, if it makes something of Kafka's."""
-    path = full_name(call.func, reader.names).split(".")
+    path = (base_made(call, reader) or full_name(call.func, reader.names)).split(".")
     package = PACKAGES.get(path[0])
     name = path[-1]
     if not package:
@@ -127,6 +127,15 @@ def block_of_call(
     if name == "NewTopic":
         return topic_block(file, call, reader)
     return None
+
+
+def base_made(call: ast.Call, reader: Dictionaries) -> str:
+    """Return the base whose `__init__` a class calls: of one that is a KafkaProducer itself."""
+    owner = reader.scope.owner
+    if not owner or ast.unparse(call.func) != "super().__init__":
+        return ""
+    bases = [full_name(base, reader.names) for base in owner.bases]
+    return next((base for base in bases if base.split(".")[0] in PACKAGES), "")
 
 
 def client_block(file: str, call: ast.Call, kind: Kind, client: str, reader: Dictionaries) -> Block:

@@ -61,6 +61,7 @@ class Scope:
     name: str = ""
     cached: dict[str, list[Statement]] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)  # of the parameters
+    positions: tuple[str, ...] = ()  # the parameters that a call may give by their place
     owner: ast.ClassDef | None = None  # the class that is around it
     file: str = ""
 
@@ -99,6 +100,7 @@ def function_scope(function: Function, parent: Scope) -> Scope:
         frozenset(each.arg for each in arguments),
         function.name,
         annotations={each.arg: each.annotation for each in arguments if each.annotation},
+        positions=tuple(each.arg for each in [*given.posonlyargs, *given.args]),
         owner=parent.owner,
         file=parent.file,
     )
