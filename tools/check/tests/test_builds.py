@@ -194,3 +194,38 @@ def test_the_verdict_is_that_of_the_version_and_names_its_place(
     }
     table = CliRunner().invoke(app, ["."]).stdout
     assert "version: requirements.txt:2" in table
+
+
+QUARKUS = """
+<project><properties>
+  <quarkus.platform.version>2.16.3.Final</quarkus.platform.version>
+</properties></project>
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "version"),
+    [
+        ("gradle.properties", "micronautVersion=3.2.3\n", (2, 8, 0)),
+        ("gradle.properties", "quarkusPlatformVersion=3.11.3\n", (3, 4, 0)),
+        (
+            "pom.xml",
+            QUARKUS,
+            (3, 2, 0),
+        ),
+        (
+            "pom.xml",
+            "<project><properties><micronaut.version>4.3.1</micronaut.version></properties></project>",
+            (3, 4, 0),
+        ),
+    ],
+)
+def test_a_framework_brings_a_version_along(
+    tmp_path: Path, name: str, text: str, version: tuple[int, ...]
+) -> None:
+    """Micronaut and Quarkus name theirs as a property."""
+    tmp_path.joinpath(name).write_text(text)
+    tmp_path.joinpath(".git").mkdir()
+    build = version_near(str(tmp_path / "application.yml"), "java")
+    assert build
+    assert build.version == version

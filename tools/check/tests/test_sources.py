@@ -63,7 +63,7 @@ def test_a_map_in_a_call_is_read(tmp_path: Path, settings: str, verdict: str) ->
     """Keys as text or as constants; values as literals, or from outside with a default."""
     file = tmp_path / "A.java"
     file.write_text(JAVA.format(settings=settings))
-    [producer] = audit(read_sources(files([file]), []), {}).producers
+    [producer] = audit(read_sources(files([file]), []), {"java": (4, 3, 1)}).producers
     assert producer.verdict == verdict
 
 

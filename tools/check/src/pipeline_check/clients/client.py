@@ -59,12 +59,12 @@ CLIENTS = {
         JAVA,
         refuses_names=True,
     ),
-    "java": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER),
-    "spring": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER),
-    "micronaut": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER),
-    "smallrye": Client("java", java.NEWEST, frameworks.SMALLRYE, JAVA, others=OLDER),
+    "java": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER, open=True),
+    "spring": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER, open=True),
+    "micronaut": Client("java", java.NEWEST, java.producer, JAVA, others=OLDER, open=True),
+    "smallrye": Client("java", java.NEWEST, frameworks.SMALLRYE, JAVA, others=OLDER, open=True),
     "spring-cloud-stream": Client(
-        "java", java.NEWEST, frameworks.SPRING_CLOUD_STREAM, JAVA, others=OLDER
+        "java", java.NEWEST, frameworks.SPRING_CLOUD_STREAM, JAVA, others=OLDER, open=True
     ),
     "streams": Client(
         "java",
@@ -72,6 +72,7 @@ CLIENTS = {
         streams.producer,
         JAVA | {streams.GUARANTEE: ["at_least_once", streams.EXACTLY_ONCE]},
         others=OLDER,
+        open=True,
     ),
     "sarama": Client("sarama", (1, 45), sarama.producer, JAVA),
     "franz-go": Client("franz-go", (1, 20), franz_go.producer, JAVA),

@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from pipeline_check.reading.java_builds import read_catalog, read_gradle, read_pom
+from pipeline_check.reading.java_builds import (
+    read_catalog,
+    read_gradle,
+    read_gradle_properties,
+    read_pom,
+)
 from pipeline_check.reading.python_builds import (
     read_lock,
     read_pipfile_lock,
@@ -32,6 +37,7 @@ READERS: dict[str, Callable[[str], Iterator[Said]]] = {
     "build.gradle": read_gradle,
     "build.gradle.kts": read_gradle,
     "gradle/libs.versions.toml": read_catalog,
+    "gradle.properties": read_gradle_properties,
 }
 
 

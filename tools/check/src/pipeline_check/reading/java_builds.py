@@ -17,6 +17,7 @@ GRADLE_BOOT = re.compile(
 BOOT = "org.springframework.boot"
 # The kafka-clients of each line of Spring Boot, as its own list of versions has it.
 OF_BOOT: dict[Version, Version] = {
+    (1, 5): (0, 10, 1),
     (2, 0): (1, 0, 2),
     (2, 1): (2, 0, 1),
     (2, 2): (2, 3, 1),
@@ -31,7 +32,29 @@ OF_BOOT: dict[Version, Version] = {
     (3, 3): (3, 7, 2),
     (3, 4): (3, 8, 1),
     (3, 5): (3, 9, 1),
+    (4, 0): (4, 1, 1),
+    (4, 1): (4, 2, 0),
 }
+# The same of Micronaut and of Quarkus, from the lines on in which it changed.
+OF_MICRONAUT: dict[Version, Version] = {
+    (2, 0): (2, 5, 0),
+    (3, 0): (2, 8, 0),
+    (3, 3): (3, 1, 0),
+    (4, 0): (3, 4, 0),
+}
+OF_QUARKUS: dict[Version, Version] = {
+    (1, 0): (2, 3, 0),
+    (2, 0): (2, 8, 0),
+    (2, 6): (3, 0, 0),
+    (2, 8): (3, 1, 0),
+    (2, 12): (3, 2, 0),
+    (3, 0): (3, 4, 0),
+}
+FRAMEWORK_PROPERTY = re.compile(
+    r"(micronaut|quarkus)(?:\.platform)?[._]?(?:platform)?version\s*=\s*['\"]?(\d[\d.]*)",
+    re.IGNORECASE,
+)
+FRAMEWORKS = {"micronaut": OF_MICRONAUT, "quarkus": OF_QUARKUS}
 
 
 def read_pom(text: str) -> Iterator[Said]:
@@ -55,6 +78,27 @@ def read_pom(text: str) -> Iterator[Said]:
         yield Said("java", parse(NUMBER.findall(number)[0]), line_of(text, number))
     for number in filter(is_number, of_boot):
         yield from by_boot(text, number)
+    for name in FRAMEWORKS:
+        number = properties.get(f"{name}.platform.version", properties.get(f"{name}.version", ""))
+        brought = by_framework(name, number) if is_number(number) else None
+        if brought:
+            yield Said("java", brought, line_of(text, number))
+
+
+def by_framework(name: str, number: str) -> Version | None:
+    """Return the kafka-clients that a version of Micronaut or of Quarkus brings along."""
+    version = parse(NUMBER.findall(number)[0])[:2]
+    lines = FRAMEWORKS[name]
+    known = [line for line in lines if line <= version]
+    return lines[max(known)] if known else None
+
+
+def read_gradle_properties(text: str) -> Iterator[Said]:
+    """Yield the same of a framework that is named in gradle.properties."""
+    for match in FRAMEWORK_PROPERTY.finditer(text):
+        version = by_framework(match[1].lower(), match[2])
+        if version:
+            yield Said("java", version, line_at(text, match.start()))
 
 
 def resolve(version: str, properties: dict[str, str]) -> str:

@@ -13,8 +13,8 @@ from pipeline_check.reading.builds import Build
 from pipeline_check.rules.finding import Finding
 from pipeline_check.rules.producer_findings import (
     depends_finding,
-    depends_on_version,
     find_in_producer,
+    weigh_versions,
 )
 from pipeline_check.rules.spelling import synonyms, variants
 
@@ -84,7 +84,7 @@ def judge(
         found = find_in_producer(block, client, outcome, asked)
     if verdict == "idempotent" and client.open and differs_by_version(client, asked):
         verdict = "depends"
-        found.append(depends_on_version(block, client))
+        found = weigh_versions(block, client, asked, found)
     version = ".".join(map(str, client.version))
     return Judgement(block, client.name, version, verdict, effective, found, version_from)
 

@@ -1,6 +1,7 @@
 """The findings about one producer: what was asked, what becomes effective, what to write."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -9,7 +10,7 @@ from pipeline_check.clients.outcome import Outcome, Remark
 from pipeline_check.clients.table import keys
 from pipeline_check.reading.block import Block
 from pipeline_check.rules.catalog import block_finding, make_finding
-from pipeline_check.rules.finding import Finding
+from pipeline_check.rules.finding import Finding, Severity
 from pipeline_check.rules.fixes import GOOD_VALUES, IDEMPOTENT, client_fix, remedy, usual_name
 from pipeline_check.rules.spelling import display_name, line_of_first, synonyms, variants
 
@@ -60,15 +61,19 @@ def depends_finding(block: Block, deciding: list[str], sources: Mapping[str, str
     return [found]
 
 
-def depends_on_version(block: Block, client: Client) -> Finding:
-    """Report a client whose versions differ so much that nothing is sure without one."""
-    newest = ".".join(map(str, client.version[:2]))
-    return block_finding(
-        block,
-        "producer-depends",
-        says=f"the verdict depends on the version of {client.name}, which no build file names",
-        fix=f"{client.name}>={newest}",
-    )
+def weigh_versions(
+    block: Block, client: Client, asked: Mapping[str, Any], found: list[Finding]
+) -> list[Finding]:
+    """Return the findings with the one about versions as what decides, and with what mends it."""
+    named = {**asked, **as_client_has(IDEMPOTENT, client)}
+    settles = all(client.judge(named, version).idempotent for version in client.others)
+    pin = f"{client.name}>={'.'.join(map(str, client.version[:2]))}"
+    fix = client_fix(block, IDEMPOTENT) if settles else pin
+    weighed = []
+    for each in found:
+        decides = each.id == "producer-depends-on-version"
+        weighed.append(replace(each, severity=Severity.WARNING, fix=fix) if decides else each)
+    return weighed
 
 
 def refusals(block: Block, outcome: Outcome) -> list[Finding]:

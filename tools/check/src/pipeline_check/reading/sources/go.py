@@ -43,6 +43,12 @@ FRANZ_NUMBERS = {
     "RecordRetries": "retries",
     "MaxProduceRequestsInflightPerBroker": "max.in.flight.requests.per.connection",
 }
+USUAL = {
+    r"github\.com/(?:IBM|Shopify)/sarama": "sarama",
+    r"github\.com/twmb/franz-go/pkg/kgo": "kgo",
+    r"github\.com/segmentio/kafka-go": "kafka",
+    r"github\.com/confluentinc/confluent-kafka-go": "kafka",
+}
 SENDING = re.compile(r"\.(Produce|ProduceSync|TryProduce|BeginTransaction)\(")
 CONFLUENT = re.compile(r'"github\.com/confluentinc/confluent-kafka-go')
 SEGMENTIO = re.compile(r'"github\.com/segmentio/kafka-go')
@@ -51,6 +57,7 @@ CONFLUENT_MADE: dict[str, Kind] = {"NewProducer": "producer", "NewConsumer": "co
 
 def read_go(file: str, text: str, suffix: str) -> list[Block]:
     """Return every client that a source makes."""
+    text = with_usual_names(text)
     source = Source(parse(suffix, text), lambda _: "", CONSTANTS)
     found = list(sarama_blocks(file, source))
     found += franz_blocks(file, source, text)
@@ -59,6 +66,15 @@ def read_go(file: str, text: str, suffix: str) -> list[Block]:
     if SEGMENTIO.search(text):
         found += segmentio_blocks(file, source)
     return found
+
+
+def with_usual_names(text: str) -> str:
+    """Return a source whose imports of these packages have no names of their own."""
+    for path, usual in USUAL.items():
+        own = re.search(rf'^\s*(?:import\s+)?(\w+)\s+"{path}', text, re.MULTILINE)
+        if own and own[1] not in {usual, "import"}:
+            text = re.sub(rf"\b{own[1]}\.(?=[A-Z])", f"{usual}.", text)
+    return text
 
 
 def confluent_blocks(file: str, source: Source) -> Iterator[Block]:

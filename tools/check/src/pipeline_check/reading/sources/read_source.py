@@ -24,7 +24,7 @@ MAKES_A_CLIENT = re.compile(
     r"KafkaProducer\b|KafkaConsumer\b|Kafka(Producer|Consumer)Factory|KafkaStreams\b"
     r"|SenderOptions|ReceiverOptions|TopicBuilder|NewTopic\(|NewTopic<"
     r"|sarama\.New|kgo\.New|kafka\.ConfigMap|kafka\.TopicConfig|kafka\.NewProducer|kafka\.NewConsumer|kafka\.Writer|kafka\.NewWriter"
-    r"|kafkajs|rdkafka|kafka-javascript|\.producer\("
+    r"|segmentio/kafka-go|franz-go/pkg/kgo|/sarama\"|kafkajs|rdkafka|kafka-javascript|\.producer\("
 )
 # Clients without rules, by what makes a producer of theirs.
 OTHERS = {
