@@ -1,0 +1,1 @@
+"""Configurations of public repositories, by reference."""
