@@ -70,7 +70,7 @@ def test_json_has_the_promised_shape(folder: Path) -> None:
     assert producer["client"] == "java"
     assert producer["effective"]["enable.idempotence"] == "false"
     for finding in [*producer["findings"], *document["findings"]]:
-        assert finding.keys() == {"id", "severity", "file", "line", "message", "fix"}
+        assert finding.keys() == {"id", "severity", "file", "line", "message", "fix", "edits"}
     assert producer["findings"][0]["severity"] == "error"
     assert {each["file"] for each in document["findings"]} == {"server.properties"}
 

@@ -6,13 +6,16 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline_check.clients.client import UnknownVersionError
 from pipeline_check.ignores import FILE
 from pipeline_check.walk import NothingThereError, files
+
+if TYPE_CHECKING:
+    from pipeline_check.audit import Audit
 
 Form = StrEnum("Form", ["table", "json", "sarif", "prometheus", "github"])
 Level = StrEnum("Level", ["error", "warning", "note", "never"])
@@ -30,6 +33,10 @@ Annotations = Annotated[
 ]
 Everything = Annotated[
     bool, typer.Option("--all", help="Print every finding, also where they fill many screens.")
+]
+Fixing = Annotated[
+    bool,
+    typer.Option("--fix", help="Write the fixes into .properties, .env and JSON; show the rest."),
 ]
 FailOn = Annotated[Level, typer.Option(help="The lowest severity that makes the exit code 1.")]
 Versions = Annotated[
@@ -72,6 +79,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     prometheus: Metrics = False,
     github: Annotations = False,
     everything: Everything = False,
+    fix: Fixing = False,
     fail_on: FailOn = Level.warning,
     client_version: Versions = None,
     ignore_file: IgnoreFile = Path(FILE),
@@ -113,6 +121,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
             ignore_file,
             live=live,
             everything=everything,
+            fix=fix,
         )
     except (NothingThereError, UnknownVersionError) as failure:
         print(f"pipeline check: {failure}", file=sys.stderr)
@@ -129,6 +138,7 @@ def run(  # noqa: PLR0913 - what was asked for
     *,
     live: bool,
     everything: bool,
+    fix: bool,
 ) -> int:
     """Audit files, and what runs if that was asked for; print it and return the exit code."""
     from pipeline_check.audit import audit, read_sources
@@ -141,6 +151,8 @@ def run(  # noqa: PLR0913 - what was asked for
 
     named_versions = parse_versions(versions)
     sources = read_sources(files(paths), read_ignore_file(ignore_file))
+    if fix and write_fixes(audit(sources, named_versions, (), version_near)):
+        sources = read_sources(files(paths), read_ignore_file(ignore_file))
     running: list[Finding] = []
     if live:
         from pipeline_check.live.look import look
@@ -152,6 +164,17 @@ def run(  # noqa: PLR0913 - what was asked for
     if any(each.id == "cannot-look" for each in running):
         return 2
     return 1 if failing(found.every(), fail_on.value) else 0
+
+
+def write_fixes(found: "Audit") -> bool:
+    """Write what can be written safely, and tell it on standard error; say if anything was."""
+    from pipeline_check.apply import apply_fixes
+
+    changed = apply_fixes(found.every())
+    for file, edits in changed.items():
+        for edit in edits:
+            print(f"{file}: {edit.key}={edit.value}", file=sys.stderr)
+    return bool(changed)
 
 
 def explain(names: list[str]) -> int:

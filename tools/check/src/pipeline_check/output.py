@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline_check.audit import Audit
 from pipeline_check.rules.catalog import RULES
+from pipeline_check.rules.edit import Edit, edits_of
 from pipeline_check.rules.finding import LEVELS, Finding
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -89,6 +90,18 @@ def json_finding(found: Finding) -> dict[str, Any]:
         "line": found.line,
         "message": found.message,
         "fix": found.fix,
+        "edits": [json_edit(edit) for edit in edits_of(found.fix)],
+    }
+
+
+def json_edit(edit: Edit) -> dict[str, Any]:
+    """Return an edit for a program; line 0 means that the setting is new, behind `after`."""
+    return {
+        "file": edit.file,
+        "line": edit.line,
+        "after": edit.last_line,
+        "key": edit.key,
+        "value": edit.value,
     }
 
 

@@ -3,17 +3,22 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from pipeline_check.clients.client import CLIENTS
 from pipeline_check.reading.block import Block
 from pipeline_check.reading.environment import NOT_DEBEZIUM
 from pipeline_check.rules.catalog import block_finding
 from pipeline_check.rules.finding import Finding
 from pipeline_check.rules.fixes import block_fix, client_fix
+from pipeline_check.rules.nearest import nearest
+from pipeline_check.rules.producer_findings import with_company
 
 OWN_HASHES = {"sarama", "kafka-go", "old-java"}  # which nobody has compared with the others
 CRC32 = {"consistent", "consistent_random"}
 RECORD_SIZES = ("max.request.size", "message.max.bytes", "max_request_size")
 SIZE_LIMITS = ("max.message.bytes", "message.max.bytes")
 OVERRIDE_POLICY = "connector.client.config.override.policy"
+OVERRIDE_LIST = "connector.client.config.override.allowlist"
+OVERRIDE = "producer.override."
 
 
 class Limit(NamedTuple):
@@ -46,13 +51,15 @@ def find_across_files(blocks: Sequence[Block]) -> Iterable[Finding]:
         if block.client == "streams":
             yield from repeats_of_streams(block)
         if block.kind == "worker":
-            yield from overrides(block)
+            yield from overrides(block, blocks)
             yield from ignored_variables(block)
 
 
 def repeats_of_streams(block: Block) -> Iterable[Finding]:
     """Report a Streams application whose output stands there twice after a crash."""
     name = "processing.guarantee"
+    client = CLIENTS[block.client]
+    asked = {key: each.text for key, each in block.settings.items() if each.known}
     guarantee = block.settings.get(name)
     if not guarantee or guarantee.text == "at_least_once":
         yield block_finding(
@@ -60,7 +67,7 @@ def repeats_of_streams(block: Block) -> Iterable[Finding]:
             "streams-repeats",
             at=name,
             says=f"{name}=at_least_once becomes effective",
-            fix=client_fix(block, {name: "exactly_once_v2"}),
+            fix=client_fix(block, with_company(client, asked, {name: "exactly_once_v2"})),
         )
 
 
@@ -155,7 +162,7 @@ def is_number(text: str | None) -> bool:
     return text is not None and text.isdigit()
 
 
-def overrides(block: Block) -> Iterable[Finding]:
+def overrides(block: Block, blocks: Sequence[Block]) -> Iterable[Finding]:
     """Report a worker that lets every connector change its clients; the default since 3.0."""
     if OVERRIDE_POLICY not in block.settings or block.known(OVERRIDE_POLICY) == "All":
         yield block_finding(
@@ -163,5 +170,19 @@ def overrides(block: Block) -> Iterable[Finding]:
             "connect-overrides-open",
             at=OVERRIDE_POLICY,
             says=f"{OVERRIDE_POLICY}=All becomes effective",
-            fix=block_fix(block, {OVERRIDE_POLICY: "None"}),
+            fix=block_fix(block, closed_policy(block, blocks)),
         )
+
+
+def closed_policy(worker: Block, blocks: Sequence[Block]) -> dict[str, str]:
+    """Return a policy that allows what the connectors of a worker override, and nothing else."""
+    used = {
+        name.removeprefix(OVERRIDE)
+        for block in blocks
+        if block.kind == "connector" and nearest(blocks, "worker", block.file) is worker
+        for name in block.settings
+        if name.startswith(OVERRIDE)
+    }
+    if not used:
+        return {OVERRIDE_POLICY: "None"}
+    return {OVERRIDE_POLICY: "Allowlist", OVERRIDE_LIST: ",".join(sorted(used))}

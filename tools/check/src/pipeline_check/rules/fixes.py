@@ -5,8 +5,9 @@ from difflib import get_close_matches
 
 from pipeline_check.clients.table import keys
 from pipeline_check.reading.block import Block
+from pipeline_check.rules.edit import Edit, Fix
 from pipeline_check.rules.source_fixes import source_fix
-from pipeline_check.rules.spelling import SYNONYMS
+from pipeline_check.rules.spelling import SYNONYMS, synonyms
 
 IDEMPOTENT = {"enable.idempotence": "true", "acks": "all"}
 GOOD_VALUES = IDEMPOTENT | {
@@ -24,20 +25,64 @@ NAMES = {  # how a client's setting is called where a framework makes the client
     "spark": "kafka.{name}",
 }
 OF_BINDING = "spring.cloud.stream.kafka.bindings.{block}.{kind}.configuration.{name}"
-OF_OLD_JAVA = {"acks": "request.required.acks", "all": "-1"}
+OF_OLD_JAVA = {
+    "acks": "request.required.acks",
+    "all": "-1",
+    "retries": "message.send.max.retries",
+}
 OF_MIRROR = "{block}.producer.{name}"
+WITH_UNDERSCORES = {"kafka-python", "aiokafka"}
 CONNECT_PREFIXES = {"worker": "producer.", "connector": "producer.override."}
 
 
-def client_fix(block: Block, settings: Mapping[str, str]) -> str:
+def client_fix(block: Block, settings: Mapping[str, str]) -> Fix:
     """Write a client's settings as this block takes them: in Connect, in Spring, in Spark."""
+    named = []
+    for name, text in settings.items():
+        own = written_name(block, name)
+        value = OF_OLD_JAVA.get(text, text) if block.client == "old-java" else text
+        named.append((setting_name(block, own), client_name(block, own), value))
+    return make_fix(block, named)
+
+
+def written_name(block: Block, name: str) -> str:
+    """Return a setting under the name that the block has for it already: an alias stays one."""
     if block.client == "old-java":
-        settings = {
-            OF_OLD_JAVA.get(name, name): OF_OLD_JAVA.get(text, text)
-            for name, text in settings.items()
-        }
-    names = {client_name(block, name): text for name, text in settings.items()}
-    return block_fix(block, names)
+        return OF_OLD_JAVA.get(name, name)
+    aliases = [each for each in sorted(synonyms(name)) if each in block.settings]
+    return aliases[0] if aliases and name not in block.settings else name
+
+
+def setting_name(block: Block, name: str) -> str:
+    """Return what the rules call a client's setting in this block."""
+    if block.kind in CONNECT_PREFIXES:
+        return CONNECT_PREFIXES[block.kind] + name
+    if block.client == "connect":
+        return f"worker:producer.{name}"
+    if block.client in WITH_UNDERSCORES:
+        return name.replace(".", "_")
+    is_prefixed = block.client == "streams" and not name.startswith("processing.")
+    return f"producer.{name}" if is_prefixed else name
+
+
+def make_fix(block: Block, named: list[tuple[str, str, str]]) -> Fix:
+    """Return the text and the edits for settings: what the rules, and what the file call each."""
+    text = fix_text(block, {key: value for _, key, value in named})
+    here = [each.line for each in block.settings.values()]
+    last_line = max([block.line, *here])
+    edits = []
+    for setting, key, value in named:
+        written = block.settings.get(setting)
+        line = written.line if written else 0
+        own_key = variable(block.prefix, key) if block.prefix else key
+        edit = Edit(block.file, block.line, setting, own_key, value, line, last_line)
+        edits.append(edit)
+    return Fix(text, tuple(edits))
+
+
+def block_fix(block: Block, settings: Mapping[str, str]) -> Fix:
+    """Write settings under the block's own names, in the format of its file."""
+    return make_fix(block, [(name, name, text) for name, text in settings.items()])
 
 
 def client_name(block: Block, name: str) -> str:
@@ -55,8 +100,8 @@ def client_name(block: Block, name: str) -> str:
     return form.format(name=name, kind=block.kind, block=block.name, direction=direction)
 
 
-def block_fix(block: Block, settings: Mapping[str, str]) -> str:
-    """Write settings under the block's own names, in the format of its file."""
+def fix_text(block: Block, settings: Mapping[str, str]) -> str:
+    """Write settings in the format of the block's file."""
     if block.prefix:
         settings = {variable(block.prefix, name): text for name, text in settings.items()}
     if block.file.endswith(".py"):

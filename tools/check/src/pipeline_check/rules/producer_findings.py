@@ -11,7 +11,14 @@ from pipeline_check.clients.table import keys
 from pipeline_check.reading.block import Block
 from pipeline_check.rules.catalog import block_finding, make_finding
 from pipeline_check.rules.finding import Finding, Severity
-from pipeline_check.rules.fixes import GOOD_VALUES, IDEMPOTENT, client_fix, remedy, usual_name
+from pipeline_check.rules.fixes import (
+    GOOD_VALUES,
+    IDEMPOTENT,
+    client_fix,
+    remedy,
+    usual_name,
+    written_name,
+)
 from pipeline_check.rules.spelling import display_name, line_of_first, synonyms, variants
 
 # Electing a new leader and finding it takes seconds, the restart of a broker half a minute.
@@ -29,7 +36,7 @@ def find_in_producer(
     block: Block, client: Client, outcome: Outcome, asked: Mapping[str, Any]
 ) -> list[Finding]:
     """Return everything about a producer whose verdict is certain, the worst first."""
-    found = refusals(block, outcome)
+    found = refusals(block, client, outcome, asked)
     if not found:
         found += not_idempotent(block, client, outcome, asked)
         found += weak_acks(block, outcome)
@@ -76,7 +83,9 @@ def weigh_versions(
     return weighed
 
 
-def refusals(block: Block, outcome: Outcome) -> list[Finding]:
+def refusals(
+    block: Block, client: Client, outcome: Outcome, asked: Mapping[str, Any]
+) -> list[Finding]:
     """Report why the producer does not start."""
     found = []
     for refusal in outcome.refusals:
@@ -85,15 +94,21 @@ def refusals(block: Block, outcome: Outcome) -> list[Finding]:
             block.file,
             line_of_first(block, refusal.keys),
             f"refused at start, {refusal.says}",
-            refusal.way_out or good_value(block, refusal) or remedy(block, refusal.keys[0]),
+            refusal.way_out
+            or good_value(block, client, refusal, asked)
+            or remedy(block, refusal.keys[0]),
         )
         found.append(finding)
     return found
 
 
-def good_value(block: Block, refusal: Remark) -> str:
-    """Write the value that the client itself asks for; nothing, if it names none."""
-    return client_fix(block, {refusal.keys[0]: refusal.good}) if refusal.good else ""
+def good_value(block: Block, client: Client, refusal: Remark, asked: Mapping[str, Any]) -> str:
+    """Write what lets the client start: the value that it asks for, and what must go with it."""
+    name = usual_name(refusal.keys[0].replace("_", "."))
+    value = refusal.good or GOOD_VALUES.get(name, "")
+    if not value:
+        return ""
+    return client_fix(block, with_company(client, asked, {name: value}, block))
 
 
 def not_idempotent(
@@ -116,19 +131,34 @@ def not_idempotent(
         block.file,
         line_of_first(block, (switch, outcome.culprit, "enable.idempotence")),
         f"asked: {wanted}; effective: {effective}",
-        outcome.way_out or client_fix(block, idempotent_settings(client, asked)),
+        outcome.way_out or client_fix(block, idempotent_settings(client, asked, block)),
     )
     return [found]
 
 
-def idempotent_settings(client: Client, asked: Mapping[str, Any]) -> dict[str, str]:
+def idempotent_settings(
+    client: Client, asked: Mapping[str, Any], block: Block | None = None
+) -> dict[str, str]:
     """Return what switches idempotence on, with what the client would refuse beside it."""
-    settings = dict(IDEMPOTENT)
-    outcome = client.judge({**asked, **as_client_has(settings, client)}, client.version)
-    for refusal in outcome.refusals:
-        name = usual_name(refusal.keys[0].replace("_", "."))
-        if name in GOOD_VALUES:
-            settings[name] = refusal.good or GOOD_VALUES[name]
+    return with_company(client, asked, IDEMPOTENT, block)
+
+
+def with_company(
+    client: Client, asked: Mapping[str, Any], wanted: Mapping[str, str], block: Block | None = None
+) -> dict[str, str]:
+    """Return settings with all that must change beside them, or the client would not start."""
+    settings = dict(wanted)
+    for _ in GOOD_VALUES:  # each round may bring one more to light
+        named = {written_name(block, name) if block else name: settings[name] for name in settings}
+        outcome = client.judge({**asked, **as_client_has(named, client)}, client.version)
+        needed = {}
+        for refusal in outcome.refusals:
+            name = usual_name(refusal.keys[0].replace("_", "."))
+            if name in GOOD_VALUES and name not in settings:
+                needed[name] = refusal.good or GOOD_VALUES[name]
+        if not needed:
+            break
+        settings |= needed
     return settings
 
 
