@@ -22,8 +22,9 @@ prove-dedup: venv ## every cell of the dedup matrix, and ten times as many stori
 prove-ladder: venv ## every cell of the ladder
 	@$(PROVE) tools/lab/tests/e2e/test_ladder.py
 
-prove-clients: venv ## producers in Python, Java and Connect that lose acknowledgements
+prove-clients: venv ## producers in Python, Java and Connect that lose acknowledgements; the rules of Go's and Node's clients
 	@$(PROVE) tools/lab/tests/e2e/test_prove.py
+	cd tools/check && PROVE=1 $(CURDIR)/$(BIN)/pytest tests/clients/test_go.py tests/clients/test_javascript.py
 
 prove-refusals: venv ## every change of the database that refuses messages, under load
 	@$(PROVE) tests/e2e/test_refusals.py

@@ -6,7 +6,7 @@ from pipeline_check.clients.outcome import Outcome
 
 IN_FLIGHT = "max.in.flight.requests.per.connection"
 DEFAULTS = {"enable.idempotence": "true", "acks": "all"}
-MOST_IN_FLIGHT = 5
+MOST_IN_FLIGHT = 1
 
 
 def producer(settings: Mapping[str, str], _version: tuple[int, ...] = ()) -> Outcome:
@@ -23,5 +23,7 @@ def producer(settings: Mapping[str, str], _version: tuple[int, ...] = ()) -> Out
         outcome.refuse("idempotent writes need RequiredAcks(AllISRAcks())", "acks")
     in_flight = values.get(IN_FLIGHT, "1")
     if in_flight.isdigit() and int(in_flight) > MOST_IN_FLIGHT:
-        outcome.refuse("idempotent writes allow at most 5 requests under way", IN_FLIGHT)
+        outcome.refuse(
+            "idempotent writes allow one request under way for each broker", IN_FLIGHT, good="1"
+        )
     return outcome

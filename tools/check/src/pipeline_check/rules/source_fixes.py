@@ -17,7 +17,7 @@ FRANZ_GO = {
     "enable.idempotence": "remove kgo.DisableIdempotentWrite()",
     "acks": "kgo.RequiredAcks(kgo.AllISRAcks()),",
     "retries": "kgo.RecordRetries(math.MaxInt64),",
-    IN_FLIGHT: "kgo.MaxProduceRequestsInflightPerBroker(5),",
+    IN_FLIGHT: "kgo.MaxProduceRequestsInflightPerBroker(1),",
 }
 KAFKA_GO = {
     "acks": "RequiredAcks: kafka.RequireAll,",
