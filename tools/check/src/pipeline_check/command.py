@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline_check.clients.client import UnknownVersionError
-from pipeline_check.ignores import FILE
+from pipeline_check.ignores import FILE, BaselineError
 from pipeline_check.walk import NothingThereError, files
 
 if TYPE_CHECKING:
@@ -37,6 +37,12 @@ Everything = Annotated[
 Fixing = Annotated[
     bool,
     typer.Option("--fix", help="Write the fixes into .properties, .env and JSON; show the rest."),
+]
+Baseline = Annotated[
+    Path | None, typer.Option(help="Leave out what this file has from before; tell stale lines.")
+]
+NewBaseline = Annotated[
+    Path | None, typer.Option(help="Write what is found now into this file, for --baseline.")
 ]
 FailOn = Annotated[Level, typer.Option(help="The lowest severity that makes the exit code 1.")]
 Versions = Annotated[
@@ -80,6 +86,8 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     github: Annotations = False,
     everything: Everything = False,
     fix: Fixing = False,
+    baseline: Baseline = None,
+    write_baseline: NewBaseline = None,
     fail_on: FailOn = Level.warning,
     client_version: Versions = None,
     ignore_file: IgnoreFile = Path(FILE),
@@ -122,8 +130,10 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
             live=live,
             everything=everything,
             fix=fix,
+            baseline=baseline,
+            new_baseline=write_baseline,
         )
-    except (NothingThereError, UnknownVersionError) as failure:
+    except (NothingThereError, UnknownVersionError, BaselineError) as failure:
         print(f"pipeline check: {failure}", file=sys.stderr)
         code = 2
     raise typer.Exit(code)
@@ -139,9 +149,12 @@ def run(  # noqa: PLR0913 - what was asked for
     live: bool,
     everything: bool,
     fix: bool,
+    baseline: Path | None,
+    new_baseline: Path | None,
 ) -> int:
     """Audit files, and what runs if that was asked for; print it and return the exit code."""
     from pipeline_check.audit import audit, read_sources
+    from pipeline_check.baseline import without_known, write_baseline
     from pipeline_check.budget.judge import find_in_budgets
     from pipeline_check.clients.client import parse_versions
     from pipeline_check.ignores import read_ignore_file
@@ -160,6 +173,12 @@ def run(  # noqa: PLR0913 - what was asked for
         running = look(os.environ, sources.blocks, sources.sql)
     more = [*find_in_budgets(sources.files), *running]
     found = audit(sources, named_versions, more, version_near)
+    if new_baseline:
+        write_baseline(new_baseline, found.every())
+        print(f"{new_baseline}: {len(found.every())} findings", file=sys.stderr)
+        return 0
+    if baseline:
+        found = without_known(found, baseline)
     print_as(form.value, found, everything=everything)
     if any(each.id == "cannot-look" for each in running):
         return 2

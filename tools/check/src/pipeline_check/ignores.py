@@ -13,6 +13,10 @@ FILE = ".pipeline-check-ignore"
 COMMENT = re.compile(r"(?:#|//|<!--|;)\s*check: ignore\[([\w-]+)\]\s*(.*?)\s*(?:-->)?$")
 
 
+class BaselineError(Exception):
+    """A baseline that cannot be read."""
+
+
 @dataclass(frozen=True)
 class Ignore:
     """One rule that is ignored in one place, and why."""

@@ -57,7 +57,7 @@ def test_a_case_is_judged_as_expected(case: str) -> None:
     assert found(case) == sorted(EXPECTED[case])
 
 
-@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("rule", sorted(RULES.keys() - {"baseline-stale"}))  # test_baseline.py
 def test_a_rule_is_triggered_and_is_not(rule: str) -> None:
     """Some case triggers the rule, and a case of the same kind does not."""
     triggered = [

@@ -62,6 +62,8 @@ def read(path: Path, name: str = "") -> list[Block]:
 def load(path: Path, name: str) -> str:
     """Return the text of a file, whatever its bytes are."""
     try:
+        if path.stat().st_size > 4 * LARGEST:  # no character has more bytes
+            raise UnreadableError(name, 1, f"larger than {LARGEST:,} characters")
         return path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as failure:
         raise UnreadableError(name, 1, failure.strerror or str(failure)) from None

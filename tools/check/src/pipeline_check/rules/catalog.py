@@ -153,6 +153,7 @@ RULES = {
     ),
     "cannot-read": Rule(WARNING, "nothing in it is judged"),
     "ignore-without-reason": Rule(ERROR, "nobody will know later why it was looked away"),
+    "baseline-stale": Rule(ERROR, "it would hide the next finding of the same line"),
     "ignore-unused": Rule(NOTE, "it would hide the next finding"),
 }
 
