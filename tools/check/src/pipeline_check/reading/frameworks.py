@@ -33,6 +33,7 @@ STREAMS = {  # where an application has settings of Streams, and where more of t
     "kafka-streams.": "",
     "quarkus.kafka-streams.": "kafka-streams.",
 }
+COPIES = (".topic.replication.factor", ".storage.replication.factor")
 REPLICATION = re.compile(r"(\S+)->(\S+)\.enabled")
 
 
@@ -206,7 +207,13 @@ def mirror_blocks(file: str, settings: Settings) -> Iterator[Block]:
             for name, each in settings.items()
             if name.startswith(f"{target}.")
         }
+        own |= {name: each for name, each in settings.items() if name.endswith(COPIES)}
         yield Block(file, switch.line, "producer", "connect", target, settings=own)
+    copies = settings.get("replication.factor")
+    if targets and copies:
+        mirrored: Settings = {"replication.factor": copies}
+        rest = "the topics that it mirrors"
+        yield Block(file, copies.line, "topic", "java", settings=mirrored, opaque=rest)
 
 
 # Kafka Streams

@@ -9,7 +9,7 @@ from pipeline_check.reading.embedded import read_shell
 from pipeline_check.reading.environment import environment_blocks
 from pipeline_check.reading.json_file import read_json
 from pipeline_check.reading.node import Node, flatten
-from pipeline_check.reading.placeholder import resolve_providers, substitute
+from pipeline_check.reading.placeholder import FILLED_IN, resolve_providers, substitute
 from pipeline_check.reading.properties_file import read_properties
 from pipeline_check.reading.unreadable import UnreadableError
 
@@ -70,6 +70,7 @@ def strimzi_block(file: str, document: Node, kind: str, name: str) -> Block:
             if node:
                 settings[setting] = Setting(str(node.value), node.line)
     is_connect = block_kind in ("connector", "worker")
+    is_open = any(FILLED_IN in key for key in settings)  # a name that only the template knows
     return Block(
         file,
         config.line or document.line,
@@ -77,6 +78,7 @@ def strimzi_block(file: str, document: Node, kind: str, name: str) -> Block:
         "connect" if is_connect else "java",
         name,
         resolve_providers(settings) if is_connect else substitute(settings),
+        opaque="what its template fills in" if is_open else "",
     )
 
 

@@ -4,6 +4,7 @@ import re
 
 from pipeline_check.reading.block import Setting, Settings
 
+FILLED_IN = "${FILLED_IN}"  # stands for whatever a template puts in
 # ${X:-a} and ${X-a}, and Spring's ${X:a}
 WITH_DEFAULT = re.compile(r"\$\{([\w.]+)(?::-|:|-)(?!\?|\+)([^${}]*)\}")
 PROVIDER = re.compile(r"\$\{[A-Za-z][\w-]*:(?!-)[^}]*\}")  # ${file:…}, ${secretsManager:…}

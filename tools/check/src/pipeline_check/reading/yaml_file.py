@@ -3,6 +3,7 @@
 Nodes are built from the parser's events: never deeper than a limit, and an alias is read once.
 """
 
+import re
 from collections.abc import Iterator
 
 import yaml
@@ -13,10 +14,13 @@ from pipeline_check.reading.compose import compose_blocks
 from pipeline_check.reading.environment import environment_blocks
 from pipeline_check.reading.kubernetes import kubernetes_blocks
 from pipeline_check.reading.node import DEPTH, Node, flatten
+from pipeline_check.reading.placeholder import FILLED_IN
 from pipeline_check.reading.properties_file import flat_blocks
 from pipeline_check.reading.unreadable import UnreadableError
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is twenty times as fast
+STEERING = re.compile(r"\s*(\{\{-?\s*[^}]*\}\}|\{%.*%\})\s*")
+EXPRESSION = re.compile(r"\{\{.*?\}\}")
 WORDS = dict.fromkeys(("true", "yes", "on"), "true")
 WORDS |= dict.fromkeys(("false", "no", "off"), "false")
 WORDS |= dict.fromkeys(("null", "~"), "")
@@ -87,15 +91,26 @@ def parse_yaml(file: str, text: str) -> list[Node]:
     except yaml.MarkedYAMLError as broken:
         mark = broken.problem_mark or broken.context_mark
         line = mark.line + 1 if mark else 1
-        why = f"not YAML: {broken.problem}"
         if "{{" in text:
-            why = "a template, whose result nobody knows here"
-        raise UnreadableError(file, line, why) from None
+            return parse_yaml(file, without_template(text))
+        raise UnreadableError(file, line, f"not YAML: {broken.problem}") from None
     except (yaml.YAMLError, ValueError) as broken:  # a forbidden character, an impossible escape
         at = getattr(broken, "position", 0) or 0
         line = text.count("\n", 0, at) + 1
         reason = str(broken).splitlines()[0]
         raise UnreadableError(file, line, f"not YAML: {reason}") from None
+
+
+def without_template(text: str) -> str:
+    """Return Helm's or Jinja's template with an unknown value wherever something is filled in.
+
+    Lines that only steer it are left empty, so that all others keep their numbers.
+    """
+    lines = []
+    for line in text.splitlines():
+        is_steering = STEERING.fullmatch(line) is not None
+        lines.append("" if is_steering else EXPRESSION.sub(FILLED_IN, line))
+    return "\n".join(lines).replace("{{", "").replace("}}", "")
 
 
 class Builder:

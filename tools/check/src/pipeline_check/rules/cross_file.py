@@ -1,6 +1,7 @@
 """What only shows across files: partitioners and sizes that disagree, clients without rules."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline_check.clients.client import CLIENTS
@@ -33,6 +34,7 @@ def find_across_files(blocks: Sequence[Block]) -> Iterable[Finding]:
     """Check partitioners and sizes, then each block that is not judged by itself."""
     yield from partitioners(blocks)
     yield from sizes(blocks)
+    used = overridden(blocks)
     for block in blocks:
         if block.kind == "unjudged":
             yield block_finding(
@@ -51,7 +53,7 @@ def find_across_files(blocks: Sequence[Block]) -> Iterable[Finding]:
         if block.client == "streams":
             yield from repeats_of_streams(block)
         if block.kind == "worker":
-            yield from overrides(block, blocks)
+            yield from overrides(block, used)
             yield from ignored_variables(block)
 
 
@@ -162,27 +164,31 @@ def is_number(text: str | None) -> bool:
     return text is not None and text.isdigit()
 
 
-def overrides(block: Block, blocks: Sequence[Block]) -> Iterable[Finding]:
-    """Report a worker that lets every connector change its clients; the default since 3.0."""
+def overrides(block: Block, used: Mapping[int, set[str]]) -> Iterable[Finding]:
+    """Report a worker that lets every connector change its clients; the default since 3.0.
+
+    The policy to write instead allows what its connectors override, and nothing else.
+    """
     if OVERRIDE_POLICY not in block.settings or block.known(OVERRIDE_POLICY) == "All":
+        policy = {OVERRIDE_POLICY: "None"}
+        names = used.get(id(block))
+        if names:
+            policy = {OVERRIDE_POLICY: "Allowlist", OVERRIDE_LIST: ",".join(sorted(names))}
         yield block_finding(
             block,
             "connect-overrides-open",
             at=OVERRIDE_POLICY,
             says=f"{OVERRIDE_POLICY}=All becomes effective",
-            fix=block_fix(block, closed_policy(block, blocks)),
+            fix=block_fix(block, policy),
         )
 
 
-def closed_policy(worker: Block, blocks: Sequence[Block]) -> dict[str, str]:
-    """Return a policy that allows what the connectors of a worker override, and nothing else."""
-    used = {
-        name.removeprefix(OVERRIDE)
-        for block in blocks
-        if block.kind == "connector" and nearest(blocks, "worker", block.file) is worker
-        for name in block.settings
-        if name.startswith(OVERRIDE)
-    }
-    if not used:
-        return {OVERRIDE_POLICY: "None"}
-    return {OVERRIDE_POLICY: "Allowlist", OVERRIDE_LIST: ",".join(sorted(used))}
+def overridden(blocks: Sequence[Block]) -> dict[int, set[str]]:
+    """Return what the connectors of each worker override, by the worker's identity."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for block in blocks:
+        names = {name for name in block.settings if name.startswith(OVERRIDE)}
+        worker = nearest(blocks, "worker", block.file) if names else None
+        if worker:
+            found[id(worker)] |= {name.removeprefix(OVERRIDE) for name in names}
+    return found

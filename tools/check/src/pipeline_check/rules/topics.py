@@ -15,6 +15,9 @@ INTERNAL_TOPICS = (  # Kafka's own, and Connect's
     "config.storage.replication.factor",
     "offset.storage.replication.factor",
     "status.storage.replication.factor",
+    "offset-syncs.topic.replication.factor",  # and MirrorMaker's
+    "heartbeats.topic.replication.factor",
+    "checkpoints.topic.replication.factor",
 )
 REPLICATION_FACTOR = {"topic": "replication.factor", "broker": "default.replication.factor"}
 TRANSACTIONS_IN_SYNC = "transaction.state.log.min.isr"
@@ -35,7 +38,8 @@ def find_in_topics(blocks: Sequence[Block]) -> Iterable[Finding]:
             yield from retention(block)
         if block.kind == "broker":
             yield from topic_creation(block)
-        if block.kind in ("broker", "worker"):
+        is_mirror = block.kind == "producer" and block.client == "connect"
+        if is_mirror or block.kind in ("broker", "worker"):
             yield from internal_topics(block)
         if block.kind == "connector":
             yield from created_topics(block)

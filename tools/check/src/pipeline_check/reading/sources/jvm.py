@@ -1,9 +1,11 @@
 """Java and Kotlin: producers, consumers, Streams and topics, with the maps that they are given."""
 
 import re
+from dataclasses import replace
 
 from pipeline_check.reading.block import Block, Kind, Setting, Settings
 from pipeline_check.reading.python_dictionaries import Contents
+from pipeline_check.reading.sources.resources import application_settings, spring_client
 from pipeline_check.reading.sources.shapes import Call, call_of
 from pipeline_check.reading.sources.trees import line_of, parse
 from pipeline_check.reading.sources.values import Source
@@ -14,7 +16,7 @@ MADE: dict[str, Kind] = {
     "KafkaConsumer": "consumer",
     "DefaultKafkaConsumerFactory": "consumer",
 }
-STREAMS = {"KafkaStreams", "KafkaStreamsConfiguration"}
+STREAMS = {"KafkaStreams", "KafkaStreamsConfiguration", "StreamsConfig"}
 REACTOR: dict[str, Kind] = {"SenderOptions": "producer", "ReceiverOptions": "consumer"}
 SPRING = re.compile(r"build(Producer|Consumer|Streams)Properties")
 CONSTANT = re.compile(r"[A-Z][A-Z0-9_]+")
@@ -43,7 +45,7 @@ def setting_of(constant: str) -> str:
 
 def read_jvm(file: str, text: str, suffix: str) -> list[Block]:
     """Return every client and every topic that a source makes."""
-    source = Source(parse(suffix, text), setting_of, VALUES)
+    source = Source(parse(suffix, text), setting_of, VALUES, application_settings(file))
     found = []
     for call in source.calls:
         block = block_of_call(file, source, call)
@@ -57,14 +59,14 @@ def block_of_call(file: str, source: Source, call: Call) -> Block | None:
     kind = MADE.get(call.name) or MADE.get(call.last)
     if kind and call.arguments:
         held = source.contents(call.arguments[0], call.node)
-        return client_block(file, call, kind, "java", held)
+        return client_block(file, source, call, kind, held)
     if call.last in STREAMS and call.arguments:
         place = 1 if call.last == "KafkaStreams" and len(call.arguments) > 1 else 0
         held = source.contents(call.arguments[place], call.node)
-        return client_block(file, call, "producer", "streams", held)
+        return streams_block(file, call, held)
     if call.last == "create" and call.owner in REACTOR and call.arguments:
         held = source.contents(call.arguments[0], call.node)
-        return client_block(file, call, REACTOR[call.owner], "java", held)
+        return client_block(file, source, call, REACTOR[call.owner], held)
     if call.last == "NewTopic" and len(call.arguments) > 2:
         copies = source.value(call.arguments[2])
         return topic_block(file, call, copies)
@@ -78,12 +80,25 @@ def text(call: Call) -> str:
     return str(call.node.text.decode(errors="replace"))
 
 
-def client_block(file: str, call: Call, kind: Kind, client: str, held: Contents) -> Block:
+def client_block(file: str, source: Source, call: Call, kind: Kind, held: Contents) -> Block:
     """Return a client with the map that it is given; a part of that may be Spring Boot's."""
-    opaque = held.opaque
+    line = line_of(call.node)
+    settings, opaque = held.settings, held.opaque
     if SPRING.search(opaque):
         opaque = "spring.kafka of the application's settings"
-    return Block(file, line_of(call.node), kind, client, settings=held.settings, opaque=opaque)
+        if source.properties:
+            beside = spring_client(source.properties, kind)
+            of_spring = beside.settings if beside else {}
+            settings = {name: replace(each, line=line) for name, each in of_spring.items()}
+            settings |= held.settings
+            opaque = ""
+    return Block(file, line, kind, "java", settings=settings, opaque=opaque)
+
+
+def streams_block(file: str, call: Call, held: Contents) -> Block:
+    """Return the producers of a Streams application."""
+    line = line_of(call.node)
+    return Block(file, line, "producer", "streams", settings=held.settings, opaque=held.opaque)
 
 
 def topic_block(file: str, call: Call, copies: Setting) -> Block:

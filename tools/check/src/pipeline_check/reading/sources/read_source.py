@@ -21,10 +21,11 @@ READERS: dict[str, Callable[[str, str, str], list[Block]]] = {
 }
 assert READERS.keys() == GRAMMARS.keys()
 MAKES_A_CLIENT = re.compile(
-    r"KafkaProducer\b|KafkaConsumer\b|Kafka(Producer|Consumer)Factory|KafkaStreams\b"
+    r"KafkaProducer\b|KafkaConsumer\b|Kafka(Producer|Consumer)Factory|Streams(Config(uration)?)?\("
     r"|SenderOptions|ReceiverOptions|TopicBuilder|NewTopic\(|NewTopic<"
-    r"|sarama\.New|kgo\.New|kafka\.ConfigMap|kafka\.TopicConfig|kafka\.NewProducer|kafka\.NewConsumer|kafka\.Writer|kafka\.NewWriter"
-    r"|segmentio/kafka-go|franz-go/pkg/kgo|/sarama\"|kafkajs|rdkafka|kafka-javascript|\.producer\("
+    r"|sarama\.New|kgo\.New|kafka\.(ConfigMap|TopicConfig|NewProducer|NewConsumer)"
+    r"|kafka\.(Writer|NewWriter)|segmentio/kafka-go|franz-go/pkg/kgo|/sarama\""
+    r"|kafkajs|rdkafka|kafka-javascript|\.producer\("
 )
 # Clients without rules, by what makes a producer of theirs.
 OTHERS = {

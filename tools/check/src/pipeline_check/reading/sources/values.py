@@ -36,6 +36,7 @@ FOREIGN = re.compile(r"(Serializer|Deserializer|Serde|SslConfigs|SaslConfigs)\.[
 FILLED_MAPS = {"of", "mapOf", "hashMapOf", "mutableMapOf", "linkedMapOf", "ofEntries"}
 PUTTING = {"put", "setProperty", "putIfAbsent", "SetKey", "set"}
 MERGING = {"putAll", "plus", "putAllIfAbsent"}
+PLACEHOLDER = re.compile(r"\$\{([\w.-]+)(?::[^}]*)?\}")
 RETURNS = {"return_statement", "return_expression"}
 SCOPED = {"apply", "also"}
 COPYING = {"toMap", "toMutableMap", "toProperties"}
@@ -57,6 +58,7 @@ class Source:
     root: Tree
     name_of: Callable[[str], str]  # a setting's name for a constant such as ACKS_CONFIG
     constants: Mapping[str, object] = field(default_factory=dict)
+    properties: Mapping[str, Setting] = field(default_factory=dict)  # of Spring's application
 
     @cached_property
     def nodes(self) -> list[Tree]:
@@ -124,6 +126,9 @@ class Source:
 
     def of_environment(self, call: Call, depth: int) -> Setting:
         """Return the default of a variable or of a property of the program."""
+        asked = string_of(unwrapped(call.arguments[0]))
+        if asked in self.properties and call.last == "getProperty":
+            return self.of_property(f"${{{asked}}}", line_of(call.node))
         if len(call.arguments) < 2:
             return unknown(call.node)
         default = self.value(call.arguments[1], depth + 1)
@@ -135,7 +140,7 @@ class Source:
         """Return the value of a name that is bound once, or that Spring fills."""
         plain = name.removeprefix("this.")
         if plain in self.injected:
-            return substituted_setting(self.injected[plain], line_of(node))
+            return self.of_property(self.injected[plain], line_of(node))
         bound = self.binding_for(plain, node)
         if bound and not any(conditions_around(bound.node, function_around(bound.node))):
             found = self.value(bound.value, depth + 1)
@@ -144,6 +149,14 @@ class Source:
         if last != plain and last.isupper():  # a constant of another class in this file
             return self.of_name(last, node, depth + 1)
         return unknown(node)
+
+    def of_property(self, text: str, line: int) -> Setting:
+        """Return what Spring puts in for `${name:default}`."""
+        placeholder = PLACEHOLDER.fullmatch(text)
+        given = self.properties.get(placeholder[1]) if placeholder else None
+        if not given:
+            return substituted_setting(text, line)
+        return Setting(given.text, line, given.source, given.known)
 
     def binding_for(self, name: str, at: Tree) -> Binding | None:
         """Return the only binding of a name that counts at a place: its function's, or a field."""
