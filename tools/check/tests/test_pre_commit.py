@@ -4,7 +4,10 @@ import os
 import subprocess
 from pathlib import Path
 
+import yaml
+
 SCRIPT = Path(__file__).parent.parent / "pre-commit"
+HOOKS = Path(__file__).parents[3] / ".pre-commit-hooks.yaml"
 
 
 def start(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -32,3 +35,10 @@ def test_the_hook_installs_the_auditor_once_and_nothing_else(tmp_path: Path) -> 
     installed = {found.name for found in tmp_path.glob("cache/pipeline-check/*/lib/*/*-packages/*")}
     assert "pipeline_check" in installed
     assert installed & {"contract", "service", "connect", "migrations", "spark", "ops"} == set()
+
+
+def test_the_hook_looks_at_the_whole_repository() -> None:
+    """Single files would be judged without their worker and without their build."""
+    [hook] = yaml.safe_load(HOOKS.read_text())
+    assert hook["args"] == ["."]
+    assert hook["pass_filenames"] is False
