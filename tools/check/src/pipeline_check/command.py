@@ -65,6 +65,27 @@ Live = Annotated[
         " KAFKA_BOOTSTRAP_SERVERS name them.",
     ),
 ]
+Duplicates = Annotated[
+    bool,
+    typer.Option(
+        "--duplicates",
+        help="Read a topic and tell how many of its records repeat an earlier one; nothing else.",
+    ),
+]
+Bootstrap = Annotated[
+    str, typer.Option(envvar="KAFKA_BOOTSTRAP_SERVERS", help="The brokers, for --duplicates.")
+]
+Topic = Annotated[str, typer.Option(help="The topic, for --duplicates.")]
+Id = Annotated[
+    str,
+    typer.Option(
+        "--id", metavar="header:NAME|json:$.PATH|key|key+value", help="What records are known by."
+    ),
+]
+Since = Annotated[str, typer.Option(metavar="24h", help="Only what is younger than this.")]
+ClientConfig = Annotated[
+    Path | None, typer.Option(help="Settings of the reader, such as security, for --duplicates.")
+]
 Budget = Annotated[
     list[str] | None,
     typer.Option(
@@ -93,6 +114,12 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     ignore_file: IgnoreFile = Path(FILE),
     live: Live = False,
     budget: Budget = None,
+    duplicates: Duplicates = False,
+    bootstrap: Bootstrap = "",
+    topic: Topic = "",
+    id_text: Id = "key+value",
+    since: Since = "",
+    client_config: ClientConfig = None,
 ) -> None:
     """Say which Kafka producers are really idempotent, and which settings lose or double records.
 
@@ -111,6 +138,18 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
         from pipeline_check.budget.judge import print_budget
 
         raise typer.Exit(print_budget(budget))
+    if duplicates:
+        from pipeline_check.duplicates.command import tell_duplicates
+
+        code = tell_duplicates(
+            bootstrap,
+            topic,
+            id_text=id_text,
+            since=since,
+            config=client_config,
+            form="json" if as_json else "table",
+        )
+        raise typer.Exit(code)
     form = Form.table
     if sarif:
         form = Form.sarif
