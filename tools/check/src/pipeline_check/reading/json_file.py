@@ -14,12 +14,19 @@ from pipeline_check.reading.unreadable import UnreadableError
 
 STRINGS = JSONDecoder()  # at a quote it reads a string, and returns where it ends
 SPACE = re.compile(r"[ \t\n\r]*")
+# A line that begins as a comment, and one behind a comma: people write them all the same.
+LINE_COMMENT = re.compile(r"^[ \t]*(?://|#)[^\n]*|(?<=[,{\[])[ \t]*//[^\n]*", re.MULTILINE)
 PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
 
 
 def read_json(file: str, text: str) -> list[Block]:
     """Return every connector and every topic in a document; other JSON holds none."""
-    document = parse_json(file, text)
+    try:
+        document = parse_json(file, text)
+    except UnreadableError as broken:
+        if "{{" not in text:
+            raise
+        return [Block(file, broken.line, "unjudged", "a template, whose result nobody knows here")]
     found = [connector_block(file, name, config) for name, config in connectors(document, "")]
     for name, node in document.items():
         if node.get("partitions"):
@@ -75,13 +82,33 @@ def topic_block(file: str, name: str, node: Node) -> Block:
 
 
 def parse_json(file: str, text: str) -> Node:
-    """Return the document, or say at which line it is not one."""
+    """Return the document, or say at which line it is not one; only .jsonc may have comments."""
+    if file.endswith(".jsonc"):
+        text = LINE_COMMENT.sub("", without_blocks(text))
     try:
-        node, end = Parser(text).value(0, 0)
-        if end != len(text):
-            raise JSONDecodeError("something follows the end", text, end)
+        return parse_strictly(text)
     except JSONDecodeError as broken:
         raise UnreadableError(file, broken.lineno, f"not JSON: {broken.msg}") from None
+
+
+def without_blocks(text: str) -> str:
+    """Return a text with as many empty lines for each comment between its signs."""
+    kept: list[str] = []
+    at = 0
+    while True:
+        start = text.find("/*", at)
+        end = text.find("*/", start + 2) if start >= 0 else -1
+        if end < 0:
+            return "".join([*kept, text[at:]])
+        kept += [text[at:start], "\n" * text.count("\n", start, end)]
+        at = end + 2
+
+
+def parse_strictly(text: str) -> Node:
+    """Return the document of a text that has nothing else."""
+    node, end = Parser(text).value(0, 0)
+    if end != len(text):
+        raise JSONDecodeError("something follows the end", text, end)
     return node
 
 

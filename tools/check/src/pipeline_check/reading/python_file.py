@@ -1,6 +1,7 @@
 """Python sources, never run: every place that makes a client or a topic, and what it is given."""
 
 import ast
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -71,7 +72,11 @@ NAMING_THE_FORMAT = ("format", "load", "save", "start")
 
 def read_python(file: str, text: str) -> list[Block]:
     """Return every client and every topic that a module makes."""
-    tree = parse_python(file, text)
+    try:
+        tree = parse_python(file, text)
+    except UnreadableError as broken:  # newer than the Python that reads it, or a template
+        version = ".".join(map(str, sys.version_info[:2]))
+        return [Block(file, broken.line, "unjudged", f"what Python {version} cannot parse")]
     names = imported_names(tree)
     found = []
     for call, scope, is_followed in calls(tree, file):

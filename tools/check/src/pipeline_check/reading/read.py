@@ -18,6 +18,7 @@ Reader = Callable[[str, str], list[Block]]  # takes the file's name as it is pri
 OF_SOURCES: dict[str, Reader] = dict.fromkeys(SUFFIXES, read_source)
 READERS: dict[str, Reader] = OF_SOURCES | {
     ".json": read_json,
+    ".jsonc": read_json,
     ".properties": read_properties,
     ".yaml": read_yaml,
     ".yml": read_yaml,
