@@ -43,6 +43,9 @@ def refusal(*arguments: str) -> str:
     return done.stderr
 
 
+SHAPE = {"id", "severity", "file", "line", "message", "fix", "link", "edits"}
+
+
 def test_json_has_the_promised_shape(folder: Path) -> None:
     """Exactly the keys that programs were promised."""
     (folder / "producer.properties").write_text(OFF)
@@ -50,7 +53,7 @@ def test_json_has_the_promised_shape(folder: Path) -> None:
     code, printed = check("--json")
     document = json.loads(printed)
     assert code == 1
-    assert document.keys() == {"producers", "findings"}
+    assert document.keys() == {"tool", "version", "producers", "findings"}
     producer = document["producers"][0]
     assert producer.keys() == {
         "file",
@@ -70,7 +73,7 @@ def test_json_has_the_promised_shape(folder: Path) -> None:
     assert producer["client"] == "java"
     assert producer["effective"]["enable.idempotence"] == "false"
     for finding in [*producer["findings"], *document["findings"]]:
-        assert finding.keys() == {"id", "severity", "file", "line", "message", "fix", "edits"}
+        assert finding.keys() == SHAPE
     assert producer["findings"][0]["severity"] == "error"
     assert {each["file"] for each in document["findings"]} == {"server.properties"}
 
@@ -208,7 +211,8 @@ def test_folders_that_tools_make_are_not_entered(folder: Path) -> None:
     made = folder / "node_modules" / "x.properties"
     made.parent.mkdir()
     made.write_text(OFF)
-    assert json.loads(check("--json")[1]) == {"producers": [], "findings": []}
+    said = json.loads(check("--json")[1])
+    assert (said["producers"], said["findings"]) == ([], [])
     assert check(str(made))[0] == 1
 
 

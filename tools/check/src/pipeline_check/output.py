@@ -4,6 +4,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Sequence
+from importlib import metadata
 from typing import Any
 
 from pipeline_check.audit import Audit
@@ -76,6 +77,8 @@ def as_json(audit: Audit) -> dict[str, Any]:
         }
         producers.append(shown)
     return {
+        "tool": "pipeline-check",
+        "version": metadata.version("pipeline-check"),
         "producers": producers,
         "findings": [json_finding(found) for found in audit.findings],
     }
@@ -90,6 +93,7 @@ def json_finding(found: Finding) -> dict[str, Any]:
         "line": found.line,
         "message": found.message,
         "fix": found.fix,
+        "link": found.link,
         "edits": [json_edit(edit) for edit in edits_of(found.fix)],
     }
 
@@ -115,7 +119,11 @@ def as_sarif(audit: Audit) -> dict[str, Any]:
         }
         results.append(sarif_result(found) | {"suppressions": [suppression]})
     rules = [sarif_rule(name) for name in sorted({each["ruleId"] for each in results})]
-    driver = {"name": "pipeline check", "rules": rules}
+    driver = {
+        "name": "pipeline check",
+        "version": metadata.version("pipeline-check"),
+        "rules": rules,
+    }
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
