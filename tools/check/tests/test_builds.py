@@ -91,7 +91,7 @@ NOTHING = {
     "a range without an end": ("requirements.txt", "kafka-python>=2.0\n"),
     "no version": ("requirements.txt", "kafka-python\n"),
     "a comment": ("requirements.txt", "# kafka-python==2.0.2\n"),
-    "another package": ("requirements.txt", "kafka-python-ng==2.2.3\nmy-kafka-python==1.0\n"),
+    "another package": ("requirements.txt", "kafka-python-helpers==2.2.3\nmy-kafka-python==1.0\n"),
     "no TOML": ("gradle/libs.versions.toml", "kafka-clients = = 3"),
     "no XML": ("pom.xml", "<project><version>3.1.0"),
     "a document type": ("pom.xml", '<!DOCTYPE a [<!ENTITY b "c">]><project/>'),
@@ -229,3 +229,40 @@ def test_a_framework_brings_a_version_along(
     build = version_near(str(tmp_path / "application.yml"), "java")
     assert build
     assert build.version == version
+
+
+SPRING_KAFKA = "implementation 'org.springframework.kafka:spring-kafka:2.8.3'\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "client", "version"),
+    [
+        (
+            "build.gradle",
+            "implementation 'org.springframework.kafka:spring-kafka:2.8.3'\n",
+            "java",
+            (3, 0, 0),
+        ),
+        ("requirements.txt", "kafka-python-ng==2.2.3\n", "kafka-python", (2, 0, 2)),
+    ],
+)
+def test_another_library_decides_the_version(
+    tmp_path: Path, name: str, text: str, client: str, version: tuple[int, ...]
+) -> None:
+    """Spring Kafka without Boot brings its own; a fork has numbers that promise too much."""
+    tmp_path.joinpath(name).write_text(text)
+    tmp_path.joinpath(".git").mkdir()
+    build = version_near(str(tmp_path / "producer.properties"), client)
+    assert build
+    assert build.version == version
+
+
+def test_spring_boot_decides_before_spring_kafka(tmp_path: Path) -> None:
+    """Its list of versions holds for what it manages."""
+    tmp_path.joinpath("build.gradle").write_text(
+        f"id 'org.springframework.boot' version '3.3.1'\n{SPRING_KAFKA}"
+    )
+    tmp_path.joinpath(".git").mkdir()
+    build = version_near(str(tmp_path / "producer.properties"), "java")
+    assert build
+    assert build.version == (3, 7, 2)

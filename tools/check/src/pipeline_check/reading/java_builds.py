@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -35,6 +36,26 @@ OF_BOOT: dict[Version, Version] = {
     (4, 0): (4, 1, 1),
     (4, 1): (4, 2, 0),
 }
+# The same of Spring Kafka, where no Spring Boot says otherwise.
+OF_SPRING_KAFKA: dict[Version, Version] = {
+    (1, 0): (0, 9, 0),
+    (1, 1): (0, 10, 0),
+    (1, 3): (0, 11, 0),
+    (2, 0): (1, 0, 0),
+    (2, 2): (2, 0, 1),
+    (2, 3): (2, 3, 1),
+    (2, 5): (2, 5, 1),
+    (2, 6): (2, 6, 0),
+    (2, 7): (2, 7, 1),
+    (2, 8): (3, 0, 0),
+    (2, 9): (3, 2, 3),
+    (3, 0): (3, 3, 2),
+    (3, 1): (3, 6, 1),
+    (3, 2): (3, 7, 1),
+    (3, 3): (3, 8, 1),
+    (4, 0): (4, 1, 0),
+}
+GRADLE_SPRING_KAFKA = re.compile(r"org\.springframework\.kafka:spring-kafka:(\d[\d.]*)")
 # The same of Micronaut and of Quarkus, from the lines on in which it changed.
 OF_MICRONAUT: dict[Version, Version] = {
     (2, 0): (2, 5, 0),
@@ -54,7 +75,11 @@ FRAMEWORK_PROPERTY = re.compile(
     r"(micronaut|quarkus)(?:\.platform)?[._]?(?:platform)?version\s*=\s*['\"]?(\d[\d.]*)",
     re.IGNORECASE,
 )
-FRAMEWORKS = {"micronaut": OF_MICRONAUT, "quarkus": OF_QUARKUS}
+FRAMEWORKS = {
+    "micronaut": OF_MICRONAUT,
+    "quarkus": OF_QUARKUS,
+    "spring-kafka": OF_SPRING_KAFKA,
+}
 
 
 def read_pom(text: str) -> Iterator[Said]:
@@ -65,40 +90,43 @@ def read_pom(text: str) -> Iterator[Said]:
     for element in project.iter():
         element.tag = element.tag.rpartition("}")[2]
     properties = {each.tag: (each.text or "").strip() for each in project.iterfind("properties/*")}
-    named = [properties.get("kafka.version", "")]
-    of_boot = []
-    for each in [*project.iter("dependency"), *project.iter("parent")]:
-        artifact = each.findtext("artifactId", "").strip()
-        version = resolve(each.findtext("version", "").strip(), properties)
-        if artifact == "kafka-clients":
-            named.insert(0, version)
-        if artifact in {"spring-boot-starter-parent", "spring-boot-dependencies"}:
-            of_boot.append(version)
-    for number in filter(is_number, named):
-        yield Said("java", parse(NUMBER.findall(number)[0]), line_of(text, number))
-    for number in filter(is_number, of_boot):
+    asked = artifacts_of(project, properties)
+    for number in [*asked["kafka-clients"], properties.get("kafka.version", "")]:
+        if is_number(number):
+            yield Said("java", parse(NUMBER.findall(number)[0]), line_of(text, number))
+    for number in [*asked["spring-boot-starter-parent"], *asked["spring-boot-dependencies"]]:
         yield from by_boot(text, number)
     for name in FRAMEWORKS:
-        number = properties.get(f"{name}.platform.version", properties.get(f"{name}.version", ""))
-        brought = by_framework(name, number) if is_number(number) else None
-        if brought:
-            yield Said("java", brought, line_of(text, number))
+        version = properties.get(f"{name}.platform.version", properties.get(f"{name}.version", ""))
+        for number in [*asked[name], version]:
+            yield from by_framework(name, text, number)
 
 
-def by_framework(name: str, number: str) -> Version | None:
-    """Return the kafka-clients that a version of Micronaut or of Quarkus brings along."""
+def artifacts_of(project: ET.Element, properties: dict[str, str]) -> dict[str, list[str]]:
+    """Return the versions that are asked for, by artifact."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for each in [*project.iter("dependency"), *project.iter("parent")]:
+        version = resolve(each.findtext("version", "").strip(), properties)
+        if is_number(version):
+            found[each.findtext("artifactId", "").strip()].append(version)
+    return found
+
+
+def by_framework(name: str, text: str, number: str) -> Iterator[Said]:
+    """Yield the kafka-clients that a version of a framework brings along."""
+    if not is_number(number):
+        return
     version = parse(NUMBER.findall(number)[0])[:2]
     lines = FRAMEWORKS[name]
     known = [line for line in lines if line <= version]
-    return lines[max(known)] if known else None
+    if known:
+        yield Said("java", lines[max(known)], line_of(text, number))
 
 
 def read_gradle_properties(text: str) -> Iterator[Said]:
     """Yield the same of a framework that is named in gradle.properties."""
     for match in FRAMEWORK_PROPERTY.finditer(text):
-        version = by_framework(match[1].lower(), match[2])
-        if version:
-            yield Said("java", version, line_at(text, match.start()))
+        yield from by_framework(match[1].lower(), text, match[2])
 
 
 def resolve(version: str, properties: dict[str, str]) -> str:
@@ -126,6 +154,8 @@ def read_gradle(text: str) -> Iterator[Said]:
             yield Said("java", parse(match[1]), line_at(text, match.start()))
     for match in GRADLE_BOOT.finditer(text):
         yield from by_boot(text, match[1] or match[2])
+    for match in GRADLE_SPRING_KAFKA.finditer(text):
+        yield from by_framework("spring-kafka", text, match[1])
 
 
 def read_catalog(text: str) -> Iterator[Said]:

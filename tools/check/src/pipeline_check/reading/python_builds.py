@@ -8,10 +8,12 @@ from pipeline_check.reading.said import NUMBER, Said, Version, line_at, parse
 
 # One requirement, wherever it is written on a line: requirements, pyproject, Pipfile, setup.
 REQUIREMENT = re.compile(
-    r"""(?<![\w.-])(?P<name>kafka-python|aiokafka)['"]?(?:\[[^\]]*\])?"""
+    r"""(?<![\w.-])(?P<name>kafka-python-ng|kafka-python|aiokafka)['"]?(?:\[[^\]]*\])?"""
     r"""\s*(?:=\s*)?['"]?(?P<ranges>[\^~=<>!][^'"#;\\]*)""",
     re.IGNORECASE,
 )
+FORK = "kafka-python-ng"  # whose own numbers go on, without what came later
+FORKED_FROM: Version = (2, 0, 2)
 LOCKED = re.compile(r'name = "(kafka-python|aiokafka)"\r?\nversion = "([\d.]+)')
 
 
@@ -21,9 +23,12 @@ def read_requirements(text: str) -> Iterator[Said]:
         if line.lstrip().startswith("#"):
             continue
         for match in REQUIREMENT.finditer(line):
+            name = match["name"].lower()
             version = lowest_of(match["ranges"])
-            if version:
-                yield Said(match["name"].lower(), version, number)
+            if name == FORK:
+                yield Said("kafka-python", FORKED_FROM, number)
+            elif version:
+                yield Said(name, version, number)
 
 
 def lowest_of(ranges: str) -> Version | None:
