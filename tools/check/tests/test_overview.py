@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from pipeline_check.audit import audit, read_sources
 from pipeline_check.command import app
+from pipeline_check.rules.examples import EXAMPLES
 from pipeline_check.rules.explain import explanation, rule_names
+from pipeline_check.walk import files
 
 HASTY = "bootstrap.servers=kafka:9092\nkey.serializer=x\nacks=1\n"
 SCREEN = 50  # lines
@@ -67,6 +70,20 @@ def test_every_rule_explains_itself(rule: str) -> None:
     said = explanation(rule)
     assert said.startswith(rule)
     assert len(said.splitlines()) > 1
+
+
+@pytest.mark.parametrize("rule", EXAMPLES)
+def test_an_example_shows_its_rule_before_and_not_after(rule: str, tmp_path: Path) -> None:
+    """Both are audited: a page that shows something else would be found here."""
+    example = EXAMPLES[rule]
+    file = tmp_path / example.file
+    found = []
+    for text in (example.before, example.after):
+        file.write_text(text)
+        found.append({each.id for each in audit(read_sources(files([file]), []), {}).every()})
+    assert rule in found[0]
+    assert rule not in found[1]
+    assert "\n    +" in explanation(rule) or "\n    -" in explanation(rule)
 
 
 def test_an_unknown_rule_is_refused() -> None:

@@ -1,9 +1,11 @@
-"""What a rule is about: `pipeline-check explain RULE`."""
+"""What a rule is about, with an example of before and after: `pipeline-check explain RULE`."""
 
 import textwrap
+from difflib import unified_diff
 
 from pipeline_check.connector.values import RULES as OF_VALUES
 from pipeline_check.rules.catalog import RULES
+from pipeline_check.rules.examples import EXAMPLES
 from pipeline_check.rules.finding import LEVELS
 
 WIDTH = 96
@@ -19,7 +21,7 @@ def explanation(name: str) -> str:
     rule = RULES.get(name)
     if rule:
         lines = [f"{name} ({LEVELS[rule.severity]})", *wrapped(rule.why), f"  see: {rule.link}"]
-        return "\n".join(lines)
+        return "\n".join([*lines, *example_lines(name)])
     of_values = [each for each in OF_VALUES if each.id == name]
     lines = []
     for each in of_values:
@@ -28,6 +30,16 @@ def explanation(name: str) -> str:
         lines.append(f"{name} ({LEVELS[each.severity]}): {key} = {values}; default: {each.default}")
         lines += [*wrapped(each.why), f"  write instead: {key} = {each.right}"]
     return "\n".join(lines)
+
+
+def example_lines(name: str) -> list[str]:
+    """Return a file with the fault, and the same without it, as a diff."""
+    example = EXAMPLES.get(name)
+    if not example:
+        return []
+    before, after = example.before.splitlines(), example.after.splitlines()
+    lines = list(unified_diff(before, after, lineterm="", n=9))[3:]
+    return ["", f"  {example.file}:", *(f"    {line}" for line in lines)]
 
 
 def wrapped(text: str) -> list[str]:
