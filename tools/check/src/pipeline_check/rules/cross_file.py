@@ -63,7 +63,8 @@ def repeats_of_streams(block: Block) -> Iterable[Finding]:
     client = CLIENTS[block.client]
     asked = {key: each.text for key, each in block.settings.items() if each.known}
     guarantee = block.settings.get(name)
-    if not guarantee or guarantee.text == "at_least_once":
+    is_default = guarantee is None and not block.opaque
+    if is_default or (guarantee and guarantee.text == "at_least_once"):
         yield block_finding(
             block,
             "streams-repeats",
