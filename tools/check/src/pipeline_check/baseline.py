@@ -37,8 +37,9 @@ def line_text(file: str, line: int) -> str:
 
 def write_baseline(path: Path, findings: Sequence[Finding]) -> None:
     """Write a line for each finding."""
-    lines = sorted(f"{fingerprint(each)} {each.id} {each.file}" for each in findings)
-    path.write_text("\n".join([HEAD, *lines]) + "\n", encoding="utf-8", errors="surrogateescape")
+    lines = [f"{fingerprint(each)} {each.id} {each.file}\n" for each in findings]
+    text = "".join([f"{HEAD}\n", *sorted(lines)])
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
 def read_baseline(path: Path) -> list[tuple[str, str, str]]:

@@ -68,9 +68,10 @@ def rule_line(found: Sequence[Finding]) -> str:
     level = LEVELS[found[0].severity]
     files = len({each.file for each in found})
     aside = sum(bool(ASIDE.search(each.file)) for each in found)
-    said = f"; {aside} in examples and tests" if aside else ""
     places = "1 file" if files == 1 else f"{files} files"
-    return f"{len(found):>5} [{COLOURS[level]}]{level:<8}[/]{found[0].id} in {places}{said}"
+    said = f"; {aside} in examples and tests" if aside else ""
+    coloured = f"[{COLOURS[level]}]{level:<8}[/]"
+    return f"{len(found):>5} {coloured}{found[0].id} in {places}{said}"
 
 
 def first_lines(findings: Sequence[Finding]) -> list[str]:

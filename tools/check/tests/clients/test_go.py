@@ -5,13 +5,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 
 import pytest
 
 from pipeline_check.clients import franz_go, sarama
 from pipeline_check.clients.outcome import Outcome
+from tests.clients.combinations import combinations
 
 GO = shutil.which("go")
 HERE = Path(__file__).with_name("go")
@@ -31,22 +31,13 @@ RULES: dict[str, Callable[[dict[str, str]], Outcome]] = {
 }
 
 
-def combinations() -> list[dict[str, str]]:
-    """Return every combination of the choices; None leaves a setting out."""
-    found = []
-    for chosen in product(*CHOICES.values()):
-        named = zip(CHOICES, chosen, strict=True)
-        found.append({name: value for name, value in named if value is not None})
-    return found
-
-
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     """What both clients say of every combination."""
     folder = tmp_path_factory.mktemp("go")
     shutil.copytree(HERE, folder, dirs_exist_ok=True)
     command = [str(GO), "run", "."]
-    lines = "\n".join(map(json.dumps, combinations()))
+    lines = "\n".join(map(json.dumps, combinations(CHOICES)))
     run = subprocess.run(
         command, cwd=folder, input=lines, capture_output=True, text=True, timeout=900, check=True
     )
@@ -59,7 +50,7 @@ def test_what_a_client_refuses_is_what_the_rules_refuse(
 ) -> None:
     """Hundreds of configurations without a single disagreement, and some of either kind."""
     refused = 0
-    for settings, answers in zip(combinations(), said, strict=True):
+    for settings, answers in zip(combinations(CHOICES), said, strict=True):
         ours = bool(RULES[client](settings).refusals)
         assert ours == bool(answers[client]), (settings, answers[client])
         refused += ours

@@ -108,6 +108,7 @@ def test_a_topic_without_repeats_is_fine(spoiled: Stack) -> None:
 
 def test_only_what_is_young_is_read(topic: str) -> None:
     """Of the last hour that is all of it, of the last five minutes nothing."""
-    found = json.loads(check(topic, "--since", "1h", "--id", "key", "--json").stdout)
-    assert found["records"] == ORDERS + RETRIES + RESENT + CONFLICTS
-    assert json.loads(check(topic, "--since", "5m", "--json").stdout)["records"] == 0
+    hour = check(topic, "--since", "1h", "--id", "key", "--json")
+    minutes = check(topic, "--since", "5m", "--json")
+    assert json.loads(hour.stdout)["records"] == ORDERS + RETRIES + RESENT + CONFLICTS
+    assert json.loads(minutes.stdout)["records"] == 0

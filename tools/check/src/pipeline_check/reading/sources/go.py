@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from pipeline_check.reading.block import Block, Kind, Setting, Settings
-from pipeline_check.reading.sources.shapes import Call, pairs_of, plain_name, unwrapped
+from pipeline_check.reading.sources.shapes import Call, call_of, pairs_of, plain_name, unwrapped
 from pipeline_check.reading.sources.trees import Tree, line_of, parse, text_of, walk
 from pipeline_check.reading.sources.values import Source, as_text, changes_to, shortened
 
@@ -100,15 +100,17 @@ def sarama_blocks(file: str, source: Source) -> Iterator[Block]:
             yield sarama_block(file, source, call, kind, call.arguments[-1])
         if call.last in SARAMA_CLIENTS and call.arguments:
             config = config_of_client(source, call)
-            if config is not None:
-                yield sarama_block(file, source, call, "producer", config)
+            yield sarama_block(file, source, call, "producer", config)
 
 
-def config_of_client(source: Source, call: Call) -> Tree | None:
+def config_of_client(source: Source, call: Call) -> Tree:
     """Return the configuration of the client that a producer is made from."""
-    bound = source.binding_for(plain_name(call.arguments[0]), call.node)
-    made = next((each for each in source.calls if bound and each.node.id == bound.value.id), None)
-    return made.arguments[-1] if made and made.arguments else call.arguments[0]
+    client = call.arguments[0]
+    bound = source.binding_for(plain_name(client), call.node)
+    made = call_of(bound.value) if bound else None
+    if made and made.arguments:
+        return made.arguments[-1]
+    return client
 
 
 def sarama_block(file: str, source: Source, call: Call, kind: Kind, config: Tree) -> Block:
@@ -130,15 +132,11 @@ def sarama_block(file: str, source: Source, call: Call, kind: Kind, config: Tree
 
 def config_place(source: Source, at: Tree, config: Tree, name: str) -> tuple[Tree | None, str]:
     """Return up to where a configuration is filled, and its name there."""
-    made = next((each for each in source.calls if each.node.id == unwrapped(config).id), None)
     bound = source.binding_for(name, at) if name else None
     if bound and "NewConfig" in text_of(bound.value):
         return at, name
-    callee = made.last if made else ""
-    if bound:
-        inner = next((each for each in source.calls if each.node.id == bound.value.id), None)
-        callee = inner.last if inner else ""
-    functions = source.functions.get(callee, [])
+    made = call_of(bound.value if bound else unwrapped(config))
+    functions = source.functions.get(made.last, []) if made else []
     if len(functions) != 1:
         return None, name
     for node in walk(functions[0]):
