@@ -175,6 +175,9 @@ def reconcile(
     ledger: Annotated[
         Path | None, typer.Option(help="Also look for every record of this ledger.")
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Judge everything, not only what came since.")
+    ] = False,
     deadline: Annotated[
         float | None, typer.Option(help="Seconds to wait until all is settled.")
     ] = None,
@@ -188,6 +191,8 @@ def reconcile(
     options = []
     if land:
         options += ["--land"]
+    if full:
+        options += ["--full"]
     if as_json:
         options += ["--json"]
     if ledger:

@@ -83,7 +83,8 @@ def look_at_hop(
 def find_rows(frames: Frames, rows: Rows, ids: Sequence[str]) -> list[tuple[str, str]]:
     """Return the rows of one side that have these ids, each as JSON."""
     frame = frames[rows.frame].where(rows.when)
-    with_id = frame.selectExpr(f"string({rows.id}) as id", "to_json(struct(*)) as row")
+    shown = frame.drop("is_new")
+    with_id = shown.selectExpr(f"string({rows.id}) as id", "to_json(struct(*)) as row")
     is_wanted = with_id.id.isin(list(ids))
     found = with_id.where(is_wanted).collect()
     return [(id_, row) for id_, row in found]

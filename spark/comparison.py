@@ -1,6 +1,7 @@
 """The comparison of every hop: the lake beside the databases, judged by digests or id by id."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,10 +19,11 @@ from spark.frames import (
     remember_forgotten,
 )
 from spark.hops import OUTBOX_TO, Hop, input_to_tracking, make_hops, union_hops
-from spark.landed_tables import landed_positions, read_landed
+from spark.landed_tables import landed_positions, read_landed, read_within
 from spark.losses import Loss
 from spark.markers import expected_records
 from spark.parts import Part
+from spark.positions import Position
 from spark.session import log_progress
 from spark.settings import Settings
 from spark.settled import Extent, Settled
@@ -38,6 +40,8 @@ class Judged(NamedTuple):
 
     outcomes: DataFrame  # of each id that was judged alone
     counts: list[Row]  # of all ids
+    landed: DataFrame  # the landed records
+    read_again: Callable[[Mapping[Position, range]], DataFrame]  # the same as they landed
 
 
 def compare(
@@ -50,7 +54,8 @@ def compare(
     """Return what became of every id."""
     topics = settled.topics
     databases = settled.databases
-    frames = databases.frames | read_lake(spark, settings, topics, settled.extent, losses)
+    tables = read_landed(spark, settings.delta_root, topics.all())
+    frames = databases.frames | read_lake(settings, tables, topics, settled.extent, losses)
     if settled.extent.earlier:
         frames["ledger"] = place_ledger(frames)
     frames |= remember_forgotten(frames)
@@ -58,9 +63,10 @@ def compare(
     stuck_hops = hops_of_slots(databases.not_passed, topics)
     orders = databases.rows // ROWS_OF_AN_ORDER
     buckets = count_buckets(orders) if orders >= settings.reconcile_digest_orders else 0
-    judged = judge(rows, late, stuck_hops, buckets)
+    outcomes, counts = judge(rows, late, stuck_hops, buckets)
     log_progress("every hop is compared")
-    return judged
+    read_again = partial(read_within, spark, settings.delta_root, topics.all())
+    return Judged(outcomes, counts, frames["landed"], read_again)
 
 
 def path_of(topics: Topics, parts: Sequence[Part]) -> list[Hop]:
@@ -72,14 +78,13 @@ def path_of(topics: Topics, parts: Sequence[Part]) -> list[Hop]:
 
 
 def read_lake(
-    spark: SparkSession,
     settings: Settings,
+    tables: DataFrame,
     topics: Topics,
     extent: Extent,
     losses: Sequence[Loss],
 ) -> Frames:
     """Return what has landed, every offset that must have, and those of losses."""
-    tables = read_landed(spark, settings.delta_root, topics.all())
     landed = identify_landed(tables, extent.all(), topics)
     landed.persist()
     found = landed_positions(landed)
@@ -96,7 +101,7 @@ def read_lake(
     return {
         "landed": landed,
         "expected_offset": expected_records(settings, landed, expected, extent.current),
-        "lost_offset": lost_offsets(spark, losses),
+        "lost_offset": lost_offsets(tables.sparkSession, losses),
     }
 
 
@@ -110,8 +115,10 @@ def rows_of_hops(
     return union_hops(frames | derived, hops), late
 
 
-def judge(rows: DataFrame, late: DataFrame, stuck_hops: Sequence[str], buckets: int) -> Judged:
-    """Return the counts of all ids, and the outcome of each id that was judged alone.
+def judge(
+    rows: DataFrame, late: DataFrame, stuck_hops: Sequence[str], buckets: int
+) -> tuple[DataFrame, list[Row]]:
+    """Return the outcome of each id that was judged alone, and the counts of all ids.
 
     Without buckets these are all; with buckets, those in one whose digests differ.
     """
@@ -122,7 +129,7 @@ def judge(rows: DataFrame, late: DataFrame, stuck_hops: Sequence[str], buckets: 
     judged = outcome.judge(rows, late, stuck_hops)
     judged.persist()
     counts = add_counts(outcome.count_outcomes(judged), others)
-    return Judged(judged, counts)
+    return judged, counts
 
 
 def find_behind(judged: Judged, settled: Settled) -> list[Behind]:

@@ -144,7 +144,15 @@ def late_sources(
 
 
 def derive_frames(frames: Mapping[str, DataFrame], parts: Sequence[Part]) -> Frames:
-    """Return the frames that follow from others: the core's, and those of the extras."""
+    """Return the frames that follow from others: the core's, and those of the extras.
+
+    What was tracked and fulfilled long ago is known beside what is compared, if not all is.
+    """
+    frames = {
+        "known_tracking": frames["tracking"],
+        "known_fulfillment": frames["fulfillment"],
+        **frames,
+    }
     values = {
         "accepted": ACCEPTED,
         "reasons": ",".join(REASONS),

@@ -202,7 +202,8 @@ left join (select message_id, outcome from {outbox} where outcome is not null)
     using (message_id)
 
 -- name: redelivery
--- A record with a message and a value that were tracked from an earlier record.
+-- A record with a message and a value that were tracked from an earlier record; that one may have
+-- been judged long ago.
 with untracked as (
     select landed.*
     from {landed} as landed
@@ -211,7 +212,7 @@ with untracked as (
 )
 select untracked.*
 from untracked
-join {tracking} using (message_id, sha256)
+join {known_tracking} using (message_id, sha256)
 
 -- name: rejection
 -- A rejection may have no winner; one that names a winner must name the right one.
@@ -226,5 +227,5 @@ select
             then concat('rejected for ', fulfilled_by, ', fulfilled by ', winner)
     end as problem
 from {outbox} as rejection
-left join (select order_id, message_id as winner from {fulfillment}) using (order_id)
+left join (select order_id, message_id as winner from {known_fulfillment}) using (order_id)
 where outcome <> {accepted}

@@ -1,5 +1,6 @@
 """The Delta tables that topics land in: one for each topic, a row for each record, as it came."""
 
+import json
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
@@ -7,7 +8,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark.positions import Position
+from spark.positions import Position, kafka_topic
 from spark.session import exit_with_error, locate, make_frame
 
 COLUMNS = {
@@ -94,3 +95,30 @@ def landed_positions(landed: DataFrame) -> dict[Position, range]:
     for topic, partition, first, last in bounds.collect():
         positions[topic, partition] = range(first, last + 1)
     return positions
+
+
+def read_within(
+    spark: SparkSession,
+    delta_root: str,
+    topics: Iterable[str],
+    ranges: Mapping[Position, range],
+) -> DataFrame:
+    """Return the landed rows in these ranges of offsets; files that have none are not read."""
+    tables = []
+    for topic in topics:
+        of_topic = [one for (name, _), one in ranges.items() if kafka_topic(name) == topic and one]
+        first = min((one.start for one in of_topic), default=0)
+        stop = max((one.stop for one in of_topic), default=0)
+        table = read_landed(spark, delta_root, [topic])
+        tables.append(table.where(f"offset >= {first} and offset < {stop}"))
+    return reduce(DataFrame.unionByName, tables).where(is_within(ranges))
+
+
+def is_within(ranges: Mapping[Position, range]) -> str:
+    """Return Spark SQL for whether a row is in one of these ranges."""
+    limits = {}
+    for (topic, partition), offsets in ranges.items():
+        limits[f"{topic}/{partition}"] = (offsets.start, offsets.stop)
+    all_limits = f"from_json('{json.dumps(limits)}', 'map<string, array<bigint>>')"
+    of_row = f"{all_limits}[concat_ws('/', topic, partition)]"
+    return f"coalesce(offset >= {of_row}[0] and offset < {of_row}[1], false)"

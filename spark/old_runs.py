@@ -24,7 +24,8 @@ def delete_old_runs(spark: SparkSession, delta_root: str, keep_days: float) -> i
     [(latest,)] = compared.selectExpr("coalesce(max(run_id), '')").collect()
     is_old = f"run_id < '{cutoff}' and run_id <> '{latest}'"
     deleted = delete_reports(spark, f"{root}/report", cutoff, latest)
-    for path in (f"{root}/outcome", runs):
+    for name in ("outcome", "open", "open_landed", "horizon", "run"):
+        path = f"{root}/{name}"
         if DeltaTable.isDeltaTable(spark, path):
             DeltaTable.forPath(spark, path).delete(is_old)
     return deleted

@@ -12,6 +12,7 @@ with summary as (
         count_if(side = 'out') as outs,
         count_if(side = 'redelivered') as redelivered,
         array_sort(collect_set(effect)) as effects,
+        collect_set(source) as sources,
         size(collect_set(fingerprint)) > 1 as differs,
         max(problem) as problem,
         min(written_at) as written_at,

@@ -18,8 +18,19 @@ from contract import names
 from spark import outcome, report
 from spark.comparison import compare, find_behind, path_of
 from spark.frames import end_offsets
+from spark.horizon import (
+    RUN_ID,
+    Horizon,
+    JudgeAllError,
+    NotCheckedError,
+    describe_horizon,
+    read_horizon,
+    read_versions,
+    reason_to_judge_all,
+)
 from spark.losses import read_accepted
 from spark.parts import Part, load_parts
+from spark.seal import Run, seal
 from spark.session import (
     STARTED_AT,
     describe,
@@ -31,6 +42,7 @@ from spark.session import (
 )
 from spark.settings import Settings, refuse_dedup_store
 from spark.settled import Options, settle
+from spark.since import compare_since
 from spark.topic_ids import describe_later
 from spark.topics import Topics
 
@@ -46,39 +58,91 @@ FAILURES = (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupEr
 def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options: Options) -> Result:
     """Settle, compare, store the outcomes, and return what the report says.
 
+    Where the last run allows it, only what came since is judged, and what was open then.
+    """
+    horizon = find_horizon(spark, settings, parts, options)
+    try:
+        return judge(spark, settings, parts, options, horizon)
+    except JudgeAllError as reason:
+        log_progress(f"judging everything: {reason}")
+        return judge(spark, settings, parts, options, None)
+
+
+def find_horizon(
+    spark: SparkSession, settings: Settings, parts: Sequence[Part], options: Options
+) -> Horizon | None:
+    """Return the horizon to start from, if everything need not be judged."""
+    horizon = read_horizon(spark, settings.delta_root, settings.subscriber)
+    reason = reason_to_judge_all(
+        horizon,
+        all_every=settings.reconcile_all_every,
+        all_orders=settings.reconcile_all_orders,
+        keep_hours=settings.compact_keep_hours,
+    )
+    if options.full:
+        reason = "as asked for"
+    if options.ledger:
+        reason = "a ledger says what there must be of it"
+    if any(part.hops for part in parts):
+        reason = "an extra has hops of its own"
+    if reason:
+        log_progress(f"judging everything: {reason}")
+        return None
+    return horizon
+
+
+def judge(
+    spark: SparkSession,
+    settings: Settings,
+    parts: Sequence[Part],
+    options: Options,
+    horizon: Horizon | None,
+) -> Result:
+    """Judge everything, or what came since a horizon.
+
     While landing is behind, nothing is compared: what it has not read would seem to be missing.
     """
-    now = datetime.now(UTC)
-    run_id = now.strftime("%Y%m%dT%H%M%S.%fZ")
-    settled = settle(spark, settings, parts, options)
+    run_id = datetime.now(UTC).strftime(RUN_ID)
     accepted = read_accepted(spark, settings.delta_root)
     losses = [one.loss for one in accepted]
+    if horizon and horizon.losses != len(losses):
+        raise JudgeAllError("a loss was accepted since the last run")
 
     counts: list[Row] = []
     findings: list[Row] = []
     failed_repairs: list[Row] = []
-    behind = settled.behind
-    if not behind:
-        judged = compare(spark, settings, parts, settled, losses)
-        counts = judged.counts
-        if outcome.count_open(counts):
-            repairs = settled.databases.frames["repair"]
-            findings = outcome.first_findings(judged.outcomes)
-            failed_repairs = outcome.failed_repairs(judged.outcomes, repairs)
-            store_outcomes(settings, run_id, judged.outcomes)
-        behind = find_behind(judged, settled)
+    with settle(spark, settings, parts, options, horizon) as settled:
+        behind = settled.behind
+        if not behind:
+            versions = read_versions(spark, settings.delta_root, settled.topics.all())
+            if horizon:
+                judged = compare_since(spark, settings, settled, horizon, versions)
+            else:
+                judged = compare(spark, settings, parts, settled, losses)
+            counts = judged.counts
+            if outcome.count_open(counts):
+                repairs = settled.databases.frames["repair"]
+                findings = outcome.first_findings(judged.outcomes)
+                failed_repairs = outcome.failed_repairs(judged.outcomes, repairs)
+                store_outcomes(settings, run_id, judged.outcomes)
+            behind = find_behind(judged, settled)
+            if not options.ledger:
+                found = Run(run_id, settled, versions, len(losses), judged, behind)
+                seal(spark, settings, found, horizon)
 
+    since = describe_horizon(horizon)
     path = [hop.name for hop in path_of(settled.topics, parts)]
     result: Result = {
         "run_id": run_id,
+        "since": since,
         "hops": report.sort_by_path(counts, path),
         "findings": report.sort_by_path(findings, path),
         "accepted_losses": [*describe_later(settled.seen), *(one.describe() for one in accepted)],
         "failed_repairs": report.sort_by_path(failed_repairs, path),
-        **report.verdict_of(counts, behind),
+        **report.verdict_of(counts, behind, since),
         "positions": {
             "committed": settled.group.committed,
-            "log": settled.databases.log_positions,
+            "log": settled.databases.log_positions(),
             "ends": end_offsets(settled.extent.all()),
         },
     }
@@ -144,6 +208,11 @@ def read_arguments(settings: Settings) -> argparse.Namespace:
     parser.add_argument(
         "--deadline", type=float, default=settings.reconcile_deadline_seconds, metavar="S"
     )
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="judge everything, not only what came since the last run",
+    )
     parser.add_argument("--json", action="store_true", help="for programs")
     return parser.parse_args()
 
@@ -159,10 +228,12 @@ def main() -> None:
     check_dedup_store(settings)
     parts = load_parts()
     deadline = STARTED_AT + arguments.deadline
-    options = Options(arguments.land, arguments.ledger, deadline)
+    options = Options(arguments.land, arguments.ledger, deadline, arguments.full)
     try:
         spark = make_session("reconcile", settings.spark_jars_dir)
         result = run(spark, settings, parts, options)
+    except NotCheckedError as refusal:
+        exit_with_error(str(refusal))
     except FAILURES as error:
         exit_with_error(f"could not look: {describe(error)}")
     text = json.dumps(result) if arguments.json else report.render_text(result)

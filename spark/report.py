@@ -31,7 +31,7 @@ def sort_by_path(rows: Iterable[Row], path: Sequence[str]) -> list[Row]:
     return sorted(rows, key=place_and_name)
 
 
-def verdict_of(hops: Sequence[Row], behind: Sequence[Behind] = ()) -> Row:
+def verdict_of(hops: Sequence[Row], behind: Sequence[Behind] = (), since: Row | None = None) -> Row:
     """Return whether all is well, and one line that says what is not, or not yet."""
     defects = []
     for defect in DEFECTS:
@@ -48,6 +48,12 @@ def verdict_of(hops: Sequence[Row], behind: Sequence[Behind] = ()) -> Row:
         said.append(GOOD)
     if late and not behind:
         said.append(f"{late:,} on their way")
+    if since:
+        said.append(
+            "judged since {at} UTC, everything at {everything_at} UTC, {runs} runs ago".format_map(
+                since
+            )
+        )
     verdict = "; ".join(said)
     return {
         "ok": ok,

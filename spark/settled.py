@@ -1,6 +1,7 @@
 """What both sides hold at positions that cannot move any more."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import NamedTuple
 
@@ -11,6 +12,13 @@ from pyspark.sql import functions as F
 from spark import positions
 from spark.frames import Frames, read_ledger
 from spark.hops import TOPICS_TO_LANDED
+from spark.horizon import (
+    Horizon,
+    ends_of,
+    is_new,
+    refuse_other_databases,
+    refuse_other_topics,
+)
 from spark.landed_tables import is_landed, landed_positions, read_landed
 from spark.landing_query import landed_so_far, start_landing
 from spark.lock import exclusive_lock
@@ -18,7 +26,14 @@ from spark.parts import Part
 from spark.positions import Position
 from spark.session import exit_with_error, log_progress
 from spark.settings import Settings
-from spark.snapshot import open_snapshots, read_tables
+from spark.snapshot import (
+    Select,
+    Selection,
+    Snapshot,
+    open_snapshots,
+    read_tables,
+    select_all,
+)
 from spark.standstill import Behind, GroupLook, Patience, look_at_group
 from spark.topic_ids import Seen, earlier_names, find_topic_ids, name_topics, read_seen
 from spark.topics import Topics, topics_to_land
@@ -30,6 +45,7 @@ class Options(NamedTuple):
     land: bool  # first land what is there
     ledger: str | None  # a file or folder with what producers saw acknowledged
     deadline: float  # for settling, on the clock of time.monotonic
+    full: bool = False  # judge everything, whatever earlier runs have judged
 
 
 class Extent(NamedTuple):
@@ -48,14 +64,19 @@ class Databases(NamedTuple):
 
     frames: Frames
     rows: int  # of all frames together
-    log_positions: Mapping[str, str]  # of each outbox slot: what it must have passed
-    not_passed: Mapping[str, str]  # the slots that have not, each with a sentence
+    not_passed: Mapping[str, str]  # the slots that do not get there, each with a sentence
+    snapshots: Mapping[str, Snapshot]  # of each database; of all rows, they are released
+
+    def log_positions(self) -> dict[str, str]:
+        """Return what each slot must have passed."""
+        return {one.slot: one.moment.lsn for one in self.snapshots.values()}
 
 
 class Settled(NamedTuple):
     """Everything that is compared but the lake, and what is not there yet."""
 
     topics: Topics
+    topic_ids: Mapping[str, str]
     seen: Seen  # the topics that were deleted and created again
     group: GroupLook
     databases: Databases
@@ -64,69 +85,91 @@ class Settled(NamedTuple):
     patience: Patience  # what is left of it
 
 
+@contextmanager
 def settle(
     spark: SparkSession,
     settings: Settings,
     parts: Sequence[Part],
     options: Options,
-) -> Settled:
+    horizon: Horizon | None = None,
+) -> Iterator[Settled]:
     """Read positions and databases, and have everything landed, or wait until it is.
 
     In this sequence, what is committed has its rows in the snapshot, and what is in the snapshot
-    has its events below the end offsets.
+    has its events below the end offsets. From a horizon, only the rows written since are read, and
+    the moments of the databases are held for a look at others.
     """
     patience = Patience(options.deadline, settings.reconcile_behind_seconds)
     topics = topics_to_land(settings, parts)
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     partitions = positions.partitions_of(admin, topics.all())
     seen = read_seen(spark, settings.delta_root)
-    names_of_rows = name_topics(seen, find_topic_ids(admin, topics.all()))
+    topic_ids = find_topic_ids(admin, topics.all())
+    names_of_rows = name_topics(seen, topic_ids)
     topics = topics._replace(input_name=names_of_rows[topics.input])
 
     group = look_at_group(admin, settings.group_id, topics.input)
-    databases = read_databases(spark, settings, parts, options.ledger, patience)
-    retired = retired_topics(spark, settings, topics, databases.frames["outbox"])
-    in_kafka = positions.current_offsets(admin, partitions, last=topics.input)
-    current = positions.rename(in_kafka, names_of_rows)
-
-    has_landed = options.land and land_here(spark, settings, topics)
-    behind = [] if has_landed else wait_until_landed(spark, settings, topics, current, patience)
-    if retired:
-        events = (*topics.events, *retired)
-        topics = topics._replace(events=events)
-        tables = read_landed(spark, settings.delta_root, retired)
-        current |= landed_positions(tables)
-    extent = Extent(current, earlier_positions(spark, settings, seen))
-    return Settled(topics, seen, group, databases, extent, behind, patience)
-
-
-def read_databases(
-    spark: SparkSession,
-    settings: Settings,
-    parts: Sequence[Part],
-    ledger: str | None,
-    patience: Patience,
-) -> Databases:
-    """Read each database at one moment, and wait until Connect has published what it held.
-
-    A slot that does not get there is told: its reader is behind.
-    """
     password_file = settings.reconciler_password_file
-    with open_snapshots(settings.databases(), password_file) as of_database:
-        frames = read_tables(spark, settings.subscriber, of_database, parts)
-        frames["ledger"] = read_ledger(spark, ledger)
+    with open_snapshots(settings.databases(), password_file) as snapshots:
+        select = select_since(horizon, snapshots) if horizon else select_all
+        frames = read_tables(spark, settings.subscriber, snapshots, parts, select)
+        frames["ledger"] = read_ledger(spark, options.ledger)
         rows = persist_all(frames.values())
         log_progress(f"{rows:,} rows of the databases are read")
-        snapshots = of_database.values()
-        for snapshot in snapshots:
-            snapshot.release()
-        not_passed = {}
-        for snapshot in snapshots:
-            sentence = patience.wait_until_settled(snapshot.behind)
-            if sentence:
-                not_passed[snapshot.slot] = sentence
-    log_positions = {snapshot.slot: snapshot.lsn for snapshot in snapshots}
-    return Databases(frames, rows, log_positions, not_passed)
+        if not horizon:
+            release_all(snapshots)
+        not_passed = wait_for_slots(snapshots, patience)
+        databases = Databases(frames, rows, not_passed, snapshots)
+        retired = retired_topics(spark, settings, topics, databases.frames["outbox"])
+        in_kafka = positions.current_offsets(admin, partitions, last=topics.input)
+        current = positions.rename(in_kafka, names_of_rows)
+        if horizon:
+            refuse_other_topics(horizon, topic_ids, ends_of(current.items()))
+
+        has_landed = options.land and land_here(spark, settings, topics)
+        behind = []
+        if not has_landed:
+            behind = wait_until_landed(spark, settings, topics, current, patience)
+        if retired:
+            events = (*topics.events, *retired)
+            topics = topics._replace(events=events)
+            tables = read_landed(spark, settings.delta_root, retired)
+            current |= landed_positions(tables)
+        extent = Extent(current, earlier_positions(spark, settings, seen))
+        yield Settled(topics, topic_ids, seen, group, databases, extent, behind, patience)
+
+
+def select_since(horizon: Horizon, snapshots: Mapping[str, Snapshot]) -> Select:
+    """Select what was written since the horizon, and what was still late at it."""
+    moments = {name: snapshot.moment for name, snapshot in snapshots.items()}
+    refuse_other_databases(horizon, moments)
+
+    def select(database: str, _frame: str) -> Selection:
+        return Selection(
+            rows=f"written_by >= {horizon.read_from[database]}",
+            is_new=is_new(horizon.moments[database]),
+        )
+
+    return select
+
+
+def release_all(snapshots: Mapping[str, Snapshot]) -> None:
+    """Let every database clean up again: all that is needed of these moments is read."""
+    for snapshot in snapshots.values():
+        snapshot.release()
+
+
+def wait_for_slots(snapshots: Mapping[str, Snapshot], patience: Patience) -> dict[str, str]:
+    """Wait until Connect has published what the databases held; tell which slots do not get there.
+
+    Their reader is behind.
+    """
+    not_passed = {}
+    for snapshot in snapshots.values():
+        sentence = patience.wait_until_settled(snapshot.behind)
+        if sentence:
+            not_passed[snapshot.slot] = sentence
+    return not_passed
 
 
 def persist_all(frames: Iterable[DataFrame]) -> int:

@@ -1,6 +1,6 @@
 """What the databases held at one moment, and whether an outbox slot has passed that moment."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import reduce
 from pathlib import Path
@@ -22,7 +22,15 @@ from spark.statements import read_statements
 AUDITED = ("order_id", "fulfillment_id", "total")
 
 BEGIN = "begin isolation level repeatable read, read only"
-EXPORT = "select pg_export_snapshot(), pg_current_wal_insert_lsn()::text"
+EXPORT = """
+    select
+        pg_export_snapshot(),
+        pg_current_wal_insert_lsn()::text,
+        pg_current_snapshot()::text,
+        system_identifier::text,
+        timeline_id
+    from pg_control_system(), pg_control_checkpoint()
+"""
 SHARE = "set transaction isolation level repeatable read; set transaction snapshot '{name}'"
 BYTES_BEHIND = """
     select pg_wal_lsn_diff(%s, confirmed_flush_lsn)::bigint
@@ -34,13 +42,32 @@ FETCH_ROWS = 10_000
 STATEMENTS_FILE = Path(__file__).with_name("snapshot.sql")
 
 
+class Moment(NamedTuple):
+    """What tells whether a later moment of a database comes after this one."""
+
+    lsn: str
+    transactions: str  # which were over, as PostgreSQL writes a snapshot: xmin:xmax:running
+    system: str  # the same on a server and its standbys
+    timeline: int  # another one after each failover, and after each restore
+
+
+class Selection(NamedTuple):
+    """Which rows of the tables are read, in SQL."""
+
+    rows: str = "true"
+    is_new: str = "true"  # whether a row was written since the horizon
+
+
+Select = Callable[[str, str], Selection]  # by database and frame
+
+
 class Snapshot(NamedTuple):
     """One moment of one database, which Spark's own connections share until it is released."""
 
     connection: psycopg.Connection
     slot: str
     name: str
-    lsn: str
+    moment: Moment
 
     def read(self, spark: SparkSession, query: str) -> DataFrame:
         """Return the rows of a query at this moment; after the release, reading fails loudly."""
@@ -77,7 +104,7 @@ class Snapshot(NamedTuple):
 
     def behind(self) -> str:
         """Return a sentence if the slot's reader has not confirmed everything up to this moment."""
-        found = self.connection.execute(BYTES_BEHIND, (self.lsn, self.slot))
+        found = self.connection.execute(BYTES_BEHIND, (self.moment.lsn, self.slot))
         row = found.fetchone()
         if row is None:
             exit_with_error(
@@ -101,8 +128,8 @@ def open_snapshot(url: str, slot: str, password_file: Path) -> Iterator[Snapshot
         exported = connection.execute(EXPORT)
         row = exported.fetchone()
         assert row is not None  # noqa: S101 - a select without a table has one row
-        name, lsn = row
-        yield Snapshot(connection, slot, name, lsn)
+        name, *moment = row
+        yield Snapshot(connection, slot, name, Moment(*moment))
 
 
 @contextmanager
@@ -118,36 +145,53 @@ def open_snapshots(
         yield snapshots
 
 
+def select_all(_database: str, _frame: str) -> Selection:
+    """Select every row of a table."""
+    return Selection()
+
+
 def read_tables(
-    spark: SparkSession, subscriber: str, snapshots: Mapping[str, Snapshot], parts: Sequence[Part]
+    spark: SparkSession,
+    subscriber: str,
+    snapshots: Mapping[str, Snapshot],
+    parts: Sequence[Part],
+    select: Select = select_all,
 ) -> dict[str, DataFrame]:
     """Return a frame for each table that is compared; all outboxes are one."""
+
+    def read(frame: str, database: str = DATABASE) -> DataFrame:
+        statement = select_rows(statements[frame], select(database, frame))
+        rows = snapshots[database].read(spark, statement)
+        return rows.withColumn("database", F.lit(database))
+
     statements = table_statements()
-    fulfillment = snapshots[DATABASE]
-    audit = snapshots[AUDIT_DATABASE]
-    outboxes = [snapshot.read(spark, statements["outbox"]) for snapshot in snapshots.values()]
-    of_subscriber = {
-        name: fulfillment.read(spark, statements[name])
-        for name in ("tracking", "forgotten", "forgotten_range")
-    }
-    dead_letter = fulfillment.read(spark, statements["dead_letter"])
+    outboxes = [read("outbox", database) for database in snapshots]
+    of_subscriber = {name: read(name) for name in ("tracking", "forgotten", "forgotten_range")}
     is_of_subscriber = F.col("subscriber") == subscriber
     frames = {
         **{name: rows.where(is_of_subscriber) for name, rows in of_subscriber.items()},
-        "fulfillment": fulfillment.read(spark, statements["fulfillment"]),
-        "dead_letter": dead_letter.withColumn("is_own", is_of_subscriber),
-        "repair": fulfillment.read(spark, statements["repair"]),
+        "fulfillment": read("fulfillment"),
+        "dead_letter": read("dead_letter").withColumn("is_own", is_of_subscriber),
+        "repair": read("repair"),
         "outbox": reduce(DataFrame.union, outboxes),
-        "audit_entry": audit.read(spark, statements["audit_entry"]),
+        "audit_entry": read("audit_entry", AUDIT_DATABASE),
     }
     for part in parts:
         for name, statement in part.tables.items():
-            frames[name] = fulfillment.read(spark, statement)
+            frames[name] = snapshots[DATABASE].read(spark, statement)
     return frames
 
 
+def select_rows(statement: str, selection: Selection) -> str:
+    """Return a statement that reads these rows."""
+    return statement.replace("{rows}", selection.rows).replace("{is_new}", selection.is_new)
+
+
 def table_statements() -> dict[str, str]:
-    """Return the statements of snapshot.sql with the columns and outcomes of the contract."""
+    """Return the statements of snapshot.sql with the columns and outcomes of the contract.
+
+    Which rows they read is left open.
+    """
     deciding = [event for event in EVENTS if event.outcome is not None]
     outcomes = [f"('{event.event_type}', '{event.outcome}')" for event in deciding]
     compared_columns = [column_as_text(name) for name in COMPARED]
@@ -161,6 +205,8 @@ def table_statements() -> dict[str, str]:
         "audited_fields": ", ".join(["outcome", *audited_fields]),
         "outcomes": ", ".join(outcomes),
         "default_subscriber": f"'{SUBSCRIBER}'",
+        "rows": "{rows}",
+        "is_new": "{is_new}",
     }
     statements = {}
     for name, sql in read_statements(STATEMENTS_FILE).items():

@@ -2,6 +2,8 @@
 -- `source` is the message or the record behind a row; it decides whether the row is late. In the
 -- hops of the audit, what the receiver has not taken yet is late, too.
 -- `compared` and `audited` hold the values that the two sides of a hop must agree on.
+-- `written_by` is the transaction that wrote a row; {rows} says which rows are read, {is_new} which
+-- of them were written since the horizon.
 
 -- name: tracking
 select
@@ -16,9 +18,12 @@ select
     audited_at is not null or audit_error is not null as marked,
     audit_error,
     handled_at,
-    case when retry_at is null then 'message ' else 'unaudited ' end || message_id as audit_source
+    case when retry_at is null then 'message ' else 'unaudited ' end || message_id as audit_source,
+    written_by,
+    {is_new} as is_new
 from tracking
 left join audit_failure using (subscriber, message_id)
+where {rows}
 
 -- name: forgotten
 -- What `pipeline forget` has deleted from tracking: how much in each partition, and a digest of it.
@@ -42,8 +47,11 @@ select
     message_id,
     'message ' || message_id as source,
     order_id,
-    jsonb_build_array({compared_columns})::text as compared
+    jsonb_build_array({compared_columns})::text as compared,
+    written_by,
+    {is_new} as is_new
 from fulfillment
+where {rows}
 
 -- name: dead_letter
 -- `letter` tells the letters of two subscribers for one record apart, as the outbox's does.
@@ -52,8 +60,11 @@ select
     topic,
     concat_ws('/', topic, partition, "offset") as position,
     concat_ws('/', 'record ' || topic, partition, "offset") as source,
-    concat_ws('/', topic, partition, "offset", nullif(subscriber, {default_subscriber})) as letter
+    concat_ws('/', topic, partition, "offset", nullif(subscriber, {default_subscriber})) as letter,
+    written_by,
+    {is_new} as is_new
 from dead_letter
+where {rows}
 
 -- name: repair
 -- What was done about the findings of earlier runs.
@@ -74,8 +85,11 @@ select
         order_id,
         outcome,
         encode(body_sha256, 'hex')
-    )::text as compared
+    )::text as compared,
+    written_by,
+    {is_new} as is_new
 from audit_entry
+where {rows}
 
 -- name: outbox
 -- The same for each outbox. An event's outcome follows from its type, its topic from its
@@ -106,7 +120,9 @@ select
             body->>'body_sha256'
         )
         else jsonb_build_array({compared_fields})
-    end::text as compared
+    end::text as compared,
+    written_by,
+    {is_new} as is_new
 from (
     select
         event_id,
@@ -115,8 +131,10 @@ from (
         aggregate_id,
         occurred_at,
         payload,
-        payload::jsonb as body
+        payload::jsonb as body,
+        written_by
     from outbox
+    where {rows}
     offset 0 -- keeps the planner from parsing each payload once for every field
 ) as event
 left join (values {outcomes}) as deciding (event_type, outcome) using (event_type)

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 BY_HAND = Path(__file__).parent / "payments"
 BIN = Path(sys.executable).parent
 EXTRAS = ["aggregator", "entity", "version", "watermark", "dynamodb"]
+HANGS_SECONDS = 900  # what has not ended by then hangs, also on a machine that does much else
 
 PAYMENTS: dict[str, Any] = {
     "project": "payments",
@@ -55,11 +56,11 @@ class Copy(NamedTuple):
         paths = {"PATH": f"{BIN}:{os.environ['PATH']}", "PYTHONPATH": str(self.path)}
         return {**os.environ, **paths, "MYPY_CACHE_DIR": str(self.cache)}
 
-    def run(self, *command: str, timeout: float = 300, **environment: str) -> Done:
+    def run(self, *command: str, timeout: float = HANGS_SECONDS, **environment: str) -> Done:
         """Run a command in the copy."""
         return run(command, self.path, self.environment() | environment, timeout)
 
-    def make(self, *targets: str, timeout: float = 300, **environment: str) -> Done:
+    def make(self, *targets: str, timeout: float = HANGS_SECONDS, **environment: str) -> Done:
         """Run targets of the copy's own Makefile, with the template's installed packages."""
         command = ["make", "--no-print-directory", f"BIN={BIN}", "STAMP=LICENSE", *targets]
         return self.run(*command, timeout=timeout, **environment)
@@ -98,7 +99,9 @@ class Copy(NamedTuple):
         return git(self.path, *command)
 
 
-def run(command: Sequence[str], cwd: Path, env: dict[str, str], timeout: float = 300) -> Done:
+def run(
+    command: Sequence[str], cwd: Path, env: dict[str, str], timeout: float = HANGS_SECONDS
+) -> Done:
     """Run a command to its end."""
     done = subprocess.run(
         command,

@@ -40,7 +40,7 @@ def run(folder: Path, tool: str, *words: str) -> subprocess.CompletedProcess[str
     env["PYTHONPATH"] = str(folder)  # before what is installed
     command = [str(Path(sys.executable).parent / tool), *words]
     return subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=900, check=False
     )
 
 

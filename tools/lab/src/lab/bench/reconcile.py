@@ -70,9 +70,10 @@ def reconcile(spark: SparkSession, settings: Settings, topics: Topics) -> None:
     }
     settled = Settled(
         topics=topics,
+        topic_ids={},
         seen={},
         group=GroupLook(AdminClient({}), settings.group_id, topics.input, ends, time.monotonic()),
-        databases=Databases(frames, rows, log_positions={}, not_passed={}),
+        databases=Databases(frames, rows, not_passed={}, snapshots=snapshots),
         extent=Extent(current=landed, earlier={}),
         behind=[],
         patience=patience,

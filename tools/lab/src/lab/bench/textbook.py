@@ -14,7 +14,13 @@ from contract.names import AUDIT_DATABASE, DATABASE
 from spark.landed_tables import read_landed, table_path
 from spark.settings import Settings
 from spark.settled import persist_all
-from spark.snapshot import open_snapshots, read_tables, table_statements
+from spark.snapshot import (
+    Selection,
+    open_snapshots,
+    read_tables,
+    select_rows,
+    table_statements,
+)
 from spark.statements import read_statements
 
 JOINS = read_statements(Path(__file__).with_suffix(".sql"))
@@ -58,7 +64,8 @@ def export(settings: Settings, folder: Path) -> None:
         with psycopg.connect(address) as connection, connection.cursor() as cursor:
             for name, databases in TABLES.items():
                 if database in databases:
-                    copy = f"copy ({statements[name]}) to stdout (format csv, header)"
+                    statement = select_rows(statements[name], Selection())
+                    copy = f"copy ({statement}) to stdout (format csv, header)"
                     file = folder / f"{name}-{database}.csv"
                     with cursor.copy(copy.encode()) as rows, file.open("wb") as lines:
                         lines.writelines(rows)

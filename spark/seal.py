@@ -1,0 +1,112 @@
+"""Sealing: what a run has judged need not be judged again, but for what it leaves open."""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark.comparison import ROWS_OF_AN_ORDER, Judged
+from spark.hops import FORGOTTEN_TO_LANDED
+from spark.horizon import Horizon, Version, ends_of, first_transaction, write_horizon
+from spark.landed_tables import landed_positions
+from spark.open_ids import ID_COLUMNS, Open, sources_of, write_open
+from spark.session import log_progress
+from spark.settings import Settings
+from spark.settled import Settled
+from spark.since import WRITTEN, list_forgotten
+from spark.standstill import Behind
+
+MOST_OPEN = 50_000  # ids: their rows are kept, and judged again each time
+
+
+class Run(NamedTuple):
+    """What a run has found, and on what it rests."""
+
+    run_id: str
+    settled: Settled
+    versions: Mapping[str, Version]  # of the landed tables, before they were read
+    losses: int  # that somebody has accepted
+    judged: Judged
+    behind: Sequence[Behind]
+
+
+def seal(spark: SparkSession, settings: Settings, run: Run, earlier: Horizon | None) -> None:
+    """Write the horizon from which the next run starts.
+
+    If a run that has judged everything cannot be sealed, the next one judges everything, too: an
+    older horizon does not know what it has found. Where few orders are judged, the next run judges
+    all of them anyway.
+    """
+    settled = run.settled
+    orders = settled.databases.rows // ROWS_OF_AN_ORDER
+    if earlier:
+        orders += earlier.orders
+    if orders < settings.reconcile_all_orders:
+        return
+    open_ = find_open(run.judged)
+    reason = reason_not_to_seal(open_, run.behind)
+    if reason and earlier:
+        log_progress(f"the next run starts from the same horizon again: {reason}")
+        return
+    moments = {name: one.moment for name, one in settled.databases.snapshots.items()}
+    read_from = {name: first_transaction(moment) for name, moment in moments.items()}
+    if not reason:
+        write_open(settings.delta_root, run.run_id, open_)
+        for name, transaction in late_since(settled.databases.frames, open_).items():
+            read_from[name] = min(read_from[name], transaction)
+    horizon = Horizon(
+        run_id=run.run_id,
+        full_run_id=earlier.full_run_id if earlier else run.run_id,
+        runs_since_full=earlier.runs_since_full + 1 if earlier else 0,
+        orders=orders,
+        judge_all=reason,
+        moments=moments,
+        read_from=read_from,
+        versions=run.versions,
+        topic_ids=settled.topic_ids,
+        ends=ends_of(settled.extent.all().items()),
+        forgotten=list_forgotten(settled.databases.frames),
+        losses=run.losses,
+    )
+    write_horizon(spark, settings.delta_root, settings.subscriber, horizon)
+    log_progress("sealed: the next run need not judge again what is matched")
+
+
+def find_open(judged: Judged) -> Open:
+    """Return the ids that are late or a defect, and the landed rows of their sources."""
+    ids = judged.outcomes.where("outcome <> 'matched'").select(*ID_COLUMNS)
+    ids.persist()
+    place = ["topic", "partition", "offset"]
+    both = "explode(array(source, 'message ' || message_id)) as source"
+    with_sources = judged.landed.selectExpr(*place, both)
+    of_open = with_sources.join(F.broadcast(sources_of(ids)), "source", "left_semi")
+    places = of_open.select(*place).distinct()
+    places.persist()
+    near = judged.read_again(landed_positions(places))
+    return Open(ids, near.join(F.broadcast(places), place, "left_semi"))
+
+
+def reason_not_to_seal(open_: Open, behind: Sequence[Behind]) -> str:
+    """Return why what was judged has to be judged again; nothing if it need not."""
+    if behind:
+        return "a part of the pipeline was behind"
+    count = open_.ids.count()
+    if count > MOST_OPEN:
+        return f"{count:,} ids are open, more than {MOST_OPEN:,}"
+    if not open_.ids.where(open_.ids.hop == FORGOTTEN_TO_LANDED).isEmpty():
+        return "what was forgotten does not match"
+    return ""
+
+
+def late_since(frames: Mapping[str, DataFrame], open_: Open) -> dict[str, int]:
+    """Return, for each database, the first transaction that wrote of what is late."""
+    late = F.broadcast(sources_of(open_.ids.where("outcome = 'late'")))
+    written = []
+    for name in WRITTEN:
+        rows = frames[name].join(late, "source", "left_semi")
+        written.append(rows.select("database", "written_by"))
+    by_database = reduce(DataFrame.union, written).groupBy("database")
+    earliest = by_database.agg(F.min("written_by")).collect()
+    return {database: first for database, first in earliest if first is not None}

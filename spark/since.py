@@ -1,0 +1,328 @@
+"""The comparison of what was written since the horizon, with what was open at it.
+
+What was judged before is not read: it went in once and came out once. So a new row of an old id
+looks wrong by itself; whatever looks wrong is judged again, beside all that there is of its id.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+from psycopg.sql import Literal
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from contract.events import ACCEPTED
+from spark import outcome
+from spark.changed import find_changed
+from spark.comparison import Judged, hops_of_slots, rows_of_hops
+from spark.frames import Frames, identify_landed, lost_offsets, query, remember_forgotten
+from spark.hops import OUTBOX_TO, TOPICS_TO_LANDED
+from spark.horizon import Horizon, JudgeAllError, Version, is_new, refuse_other_tables
+from spark.landed_tables import is_within, landed_positions, read_within
+from spark.markers import expected_records
+from spark.open_ids import Open, read_open
+from spark.positions import Position
+from spark.session import log_progress, make_frame
+from spark.settings import Settings
+from spark.settled import Settled
+from spark.snapshot import Select, Selection, read_tables
+from spark.statements import read_statements
+
+STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
+WRITTEN = ("tracking", "fulfillment", "dead_letter", "outbox", "audit_entry")
+MOST_IDS = 20_000  # to judge again: for more, everything is judged
+PAIR_SCHEMA = "hop string, id string"
+
+
+class Since(NamedTuple):
+    """What a run has that starts from a horizon."""
+
+    spark: SparkSession
+    settings: Settings
+    settled: Settled
+    horizon: Horizon
+    before: Open  # what was open at the horizon
+    versions: Mapping[str, Version]  # of the landed tables, now
+
+
+class Landed(NamedTuple):
+    """What has landed since the horizon, and the earlier rows that are judged again."""
+
+    tables: DataFrame  # as it landed
+    rows: DataFrame  # with the ids by which hops know it
+    expected: DataFrame  # every position at which something must be
+
+
+class Keys(NamedTuple):
+    """By what the earlier rows of ids are found in the databases."""
+
+    messages: Sequence[str]
+    records: Sequence[str]
+    events: Sequence[str]
+
+
+def compare_since(
+    spark: SparkSession,
+    settings: Settings,
+    settled: Settled,
+    horizon: Horizon,
+    versions: Mapping[str, Version],
+) -> Judged:
+    """Return what became of the ids that are new, and of those that were open."""
+    # What Spark infers from frames that it keeps names columns that these do not have.
+    spark.conf.set("spark.sql.constraintPropagation.enabled", "false")
+    refuse_other_tables(horizon, versions)
+    before = read_open(spark, settings.delta_root, horizon.run_id)
+    since = Since(spark, settings, settled, horizon, before, versions)
+    landed = read_landed_since(since)
+    log_progress("everything has landed")
+    frames = read_frames(since, landed)
+    judged = judge(since, frames)
+    suspects = find_suspects(since, judged)
+    if suspects:
+        log_progress(f"{len(suspects):,} ids are judged again, beside all that there is of them")
+        judged = judge_again(since, frames, judged, suspects)
+    log_progress("every hop is compared")
+    counts = outcome.count_outcomes(judged)
+
+    def read_again(places: Mapping[Position, range]) -> DataFrame:
+        return landed.tables.where(is_within(places))
+
+    return Judged(judged, counts, landed.rows, read_again)
+
+
+def read_landed_since(since: Since) -> Landed:
+    """Return what has landed since, and what is judged again of what had landed before."""
+    settings, settled = since.settings, since.settled
+    extent = settled.extent.all()
+    new = {at: offsets_since(since.horizon, at, offsets) for at, offsets in extent.items()}
+    again = find_again(since)
+    read = partial(read_within, since.spark, settings.delta_root, settled.topics.all())
+    frames = {
+        "again": again,
+        "kept": since.before.landed,
+        "since": read(new),
+        "earlier": read(landed_positions(again)),
+    }
+    landed = query(STATEMENTS["with_earlier"], frames).localCheckpoint(eager=False)
+    rows = identify_landed(landed, extent, settled.topics).localCheckpoint(eager=False)
+    new_rows = rows.where(is_within(new))
+    given = {
+        "expected": expected_records(settings, new_rows, new, settled.extent.current),
+        "earlier_rows": rows.where(f"not ({is_within(new)})"),
+        "again": again,
+    }
+    all_expected = query(STATEMENTS["all_expected"], given).localCheckpoint(eager=False)
+    return Landed(landed, rows, all_expected)
+
+
+def offsets_since(horizon: Horizon, at: Position, offsets: range) -> range:
+    """Return the offsets of a partition that were not judged yet."""
+    topic, partition = at
+    first = horizon.ends.get(f"{topic}/{partition}", offsets.start)
+    return range(first, max(first, offsets.stop))
+
+
+def find_again(since: Since) -> DataFrame:
+    """Return the positions before the horizon that are judged again."""
+    frames = {
+        "changed": find_changed(
+            since.spark, since.settings.delta_root, since.horizon, since.versions
+        ),
+        "open_ids": since.before.ids,
+    }
+    again = query(STATEMENTS["again"], frames, landed_hop=TOPICS_TO_LANDED).localCheckpoint()
+    if again.count() > MOST_IDS:
+        raise JudgeAllError(f"more than {MOST_IDS:,} rows of the lake have changed")
+    return again
+
+
+def read_frames(since: Since, landed: Landed) -> Frames:
+    """Return what is new or was open, and what it refers to."""
+    frames = since.settled.databases.frames
+    if list_forgotten(frames) != since.horizon.forgotten:
+        raise JudgeAllError("tracking rows were forgotten since the last run")
+    was_judged = {name: frames[name].where("false") for name in ("forgotten", "forgotten_range")}
+    frames = {
+        **frames,
+        **was_judged,
+        **keep_each(keep_open(frames, since.before.sources())),
+        "landed": landed.rows,
+        "expected_offset": landed.expected,
+        "lost_offset": lost_offsets(since.spark, []),  # after a new one, everything is judged
+    }
+    frames |= keep_each(remember_forgotten(frames))
+    return frames | keep_each(look_up_known(since, frames))
+
+
+def keep_each(frames: Frames) -> Frames:
+    """Return frames that Spark makes once, and need not plan anew wherever they are used."""
+    return {name: frame.localCheckpoint(eager=False) for name, frame in frames.items()}
+
+
+def list_forgotten(frames: Frames) -> dict[str, str]:
+    """Return what was forgotten of each partition."""
+    return {row.place: row.contents for row in frames["forgotten"].collect()}
+
+
+def keep_open(frames: Frames, sources: DataFrame) -> Frames:
+    """Return the rows that are new, and those of records and messages that were open."""
+    open_sources = sources.selectExpr("source", "true as was_open")
+    kept = {}
+    for name in WRITTEN:
+        with_sources = frames[name].join(F.broadcast(open_sources), "source", "left")
+        kept[name] = with_sources.where("is_new or was_open").drop("was_open")
+    return kept
+
+
+def look_up_known(since: Since, frames: Frames) -> Frames:
+    """Return what new rows refer to: first records of redeliveries, winners of rejected orders."""
+    tracked = frames["tracking"].select("message_id").distinct()
+    records = frames["landed"].where("is_input and message_id is not null")
+    messages = records.select("message_id").distinct()
+    tracked_earlier = messages.join(tracked, "message_id", "left_anti")
+    rejections = frames["outbox"].where(F.col("outcome") != ACCEPTED)
+    conditions = {
+        "tracking": is_one_of("message_id", list_ids(tracked_earlier, "message_id")),
+        "fulfillment": is_one_of("order_id", list_ids(rejections, "order_id")),
+    }
+    known = {}
+    for name, rows in look_up(since, conditions).items():
+        known[f"known_{name}"] = frames[name].unionByName(rows, allowMissingColumns=True)
+    return known
+
+
+def look_up(since: Since, conditions: Mapping[str, str]) -> Frames:
+    """Return rows from before the horizon, as they are at the moments of this run."""
+    select = select_earlier(since.horizon, conditions)
+    snapshots = since.settled.databases.snapshots
+    found = read_tables(since.spark, since.settings.subscriber, snapshots, [], select)
+    return {name: found[name] for name in conditions}
+
+
+def select_earlier(horizon: Horizon, conditions: Mapping[str, str]) -> Select:
+    """Select the rows from before the horizon for which a condition holds."""
+
+    def select(database: str, frame: str) -> Selection:
+        wanted = conditions.get(frame, "false")
+        is_earlier = f"not {is_new(horizon.moments[database])}"
+        return Selection(rows=f"({wanted}) and {is_earlier}", is_new="false")
+
+    return select
+
+
+def is_one_of(column: str, ids: Sequence[str], type_: str = "text") -> str:
+    """Return PostgreSQL for whether a column has one of these values."""
+    if not ids:
+        return "false"
+    values = Literal(list(ids)).as_string()
+    return f"{column} = any({values}::{type_}[])"
+
+
+def list_ids(rows: DataFrame, column: str) -> list[str]:
+    """Return the values of a column, each once; too many of them take a look at everything."""
+    found = rows.select(column).where(F.col(column).isNotNull()).distinct()
+    ids = [row[0] for row in found.limit(MOST_IDS + 1).collect()]
+    if len(ids) > MOST_IDS:
+        raise JudgeAllError(f"more than {MOST_IDS:,} ids are to be judged again")
+    return ids
+
+
+def judge(since: Since, frames: Frames, only: DataFrame | None = None) -> DataFrame:
+    """Return the outcome of each id of these frames, or of some ids only."""
+    settled = since.settled
+    rows, late = rows_of_hops(frames, [], settled.topics, settled.group.committed)
+    if only is not None:
+        rows = rows.join(F.broadcast(only), ["hop", "id"], "left_semi")
+    stuck_hops = hops_of_slots(settled.databases.not_passed, settled.topics)
+    return outcome.judge(rows, late, stuck_hops).localCheckpoint(eager=False)
+
+
+def find_suspects(since: Since, judged: DataFrame) -> list[Row]:
+    """Return the ids that are judged again, with their sources."""
+    frames = {"judged": judged, "open_ids": since.before.ids}
+    suspects = query(STATEMENTS["suspects"], frames).limit(MOST_IDS + 1).collect()
+    if len(suspects) > MOST_IDS:
+        raise JudgeAllError(f"more than {MOST_IDS:,} ids do not match by themselves")
+    return suspects
+
+
+def judge_again(
+    since: Since, frames: Frames, judged: DataFrame, suspects: Sequence[Row]
+) -> DataFrame:
+    """Return the outcomes, those of the suspects beside all that there is of them."""
+    keys = keys_of(suspects, frames["landed"])
+    earlier = look_up_all(since, frames, keys)
+    whole = {}
+    for name, rows in earlier.items():
+        whole[name] = frames[name].where("is_new").unionByName(rows, allowMissingColumns=True)
+    outbox = {"outbox": earlier["outbox"], "open_ids": since.before.ids}
+    landed = query(STATEMENTS["still_landed"], outbox, publish_hops=f"{OUTBOX_TO}%")
+    whole["landed"] = frames["landed"].unionByName(landed)
+    for name in ("known_tracking", "known_fulfillment"):
+        whole[name] = whole[name.removeprefix("known_")]
+
+    pairs = [(row.hop, row.id) for row in suspects]
+    only = make_frame(since.spark, pairs, PAIR_SCHEMA).distinct()
+    again = judge(since, frames | keep_each(whole), only)
+    others = judged.join(F.broadcast(only), ["hop", "id"], "left_anti")
+    return others.unionByName(again).localCheckpoint(eager=False)
+
+
+def keys_of(suspects: Iterable[Row], landed: DataFrame) -> Keys:
+    """Return by what all rows of these ids are found."""
+    messages: set[str] = set()
+    records: set[str] = set()
+    events: set[str] = set()
+    for suspect in suspects:
+        for source in suspect.sources or []:
+            kind, _, name = source.partition(" ")
+            names = records if kind == "record" else messages
+            names.add(name)
+        if suspect.hop.startswith(OUTBOX_TO) and is_uuid(suspect.id):
+            events.add(suspect.id)
+    of_records = landed.where(landed.position.isin(list(records)))
+    messages.update(list_ids(of_records, "message_id"))
+    return Keys(sorted(messages), sorted(records), sorted(events))
+
+
+def is_uuid(text: str) -> bool:
+    """Return whether a text is an id that an outbox may have given."""
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def look_up_all(since: Since, frames: Frames, keys: Keys) -> Frames:
+    """Return all earlier rows of these messages, records and events, and the orders' winners."""
+    is_message = is_one_of("message_id", keys.messages)
+    earlier = look_up(
+        since,
+        {
+            "tracking": f"{is_message} or {is_at('tracking', keys.records)}",
+            "dead_letter": is_at("dead_letter", keys.records),
+            "audit_entry": is_message,
+            "outbox": " or ".join(
+                [
+                    is_one_of("event_id", keys.events, "uuid"),
+                    is_one_of("payload->>'message_id'", keys.messages),
+                    is_one_of("aggregate_id", keys.records),
+                ]
+            ),
+        },
+    )
+    events = frames["outbox"].unionByName(earlier["outbox"])
+    orders = list_ids(events.where(F.col("outcome") != ACCEPTED), "order_id")
+    is_of_order = is_one_of("order_id", orders)
+    return earlier | look_up(since, {"fulfillment": f"{is_message} or {is_of_order}"})
+
+
+def is_at(table: str, records: Sequence[str]) -> str:
+    """Return PostgreSQL for whether a row was made from one of these records."""
+    place = f"""concat_ws('/', {table}.topic, {table}.partition, {table}."offset")"""
+    return is_one_of(place, records)
