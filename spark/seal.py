@@ -15,10 +15,10 @@ from spark.open_ids import ID_COLUMNS, Open, sources_of, write_open
 from spark.session import log_progress
 from spark.settings import Settings
 from spark.settled import Settled
-from spark.since import WRITTEN, list_forgotten
+from spark.since import MOST_JUDGED_AGAIN, WRITTEN, list_forgotten
 from spark.standstill import Behind
 
-MOST_OPEN = 50_000  # ids: their rows are kept, and judged again each time
+MOST_OPEN = 50_000  # ids, most of them late: their rows are kept, and judged again each time
 
 
 class Run(NamedTuple):
@@ -95,6 +95,9 @@ def reason_not_to_seal(open_: Open, behind: Sequence[Behind]) -> str:
     count = open_.ids.count()
     if count > MOST_OPEN:
         return f"{count:,} ids are open, more than {MOST_OPEN:,}"
+    defects = open_.ids.where("outcome <> 'late'").count()
+    if defects > MOST_JUDGED_AGAIN:
+        return f"{defects:,} ids do not match, more than {MOST_JUDGED_AGAIN:,}"
     if not open_.ids.where(open_.ids.hop == FORGOTTEN_TO_LANDED).isEmpty():
         return "what was forgotten does not match"
     return ""

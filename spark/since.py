@@ -33,7 +33,7 @@ from spark.statements import read_statements
 
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
 WRITTEN = ("tracking", "fulfillment", "dead_letter", "outbox", "audit_entry")
-MOST_IDS = 20_000  # to judge again: for more, everything is judged
+MOST_JUDGED_AGAIN = 20_000  # ids: for more, everything is judged
 PAIR_SCHEMA = "hop string, id string"
 
 
@@ -135,8 +135,8 @@ def find_again(since: Since) -> DataFrame:
         "open_ids": since.before.ids,
     }
     again = query(STATEMENTS["again"], frames, landed_hop=TOPICS_TO_LANDED).localCheckpoint()
-    if again.count() > MOST_IDS:
-        raise JudgeAllError(f"more than {MOST_IDS:,} rows of the lake have changed")
+    if again.count() > MOST_JUDGED_AGAIN:
+        raise JudgeAllError(f"more than {MOST_JUDGED_AGAIN:,} rows of the lake have changed")
     return again
 
 
@@ -225,9 +225,9 @@ def is_one_of(column: str, ids: Sequence[str], type_: str = "text") -> str:
 def list_ids(rows: DataFrame, column: str) -> list[str]:
     """Return the values of a column, each once; too many of them take a look at everything."""
     found = rows.select(column).where(F.col(column).isNotNull()).distinct()
-    ids = [row[0] for row in found.limit(MOST_IDS + 1).collect()]
-    if len(ids) > MOST_IDS:
-        raise JudgeAllError(f"more than {MOST_IDS:,} ids are to be judged again")
+    ids = [row[0] for row in found.limit(MOST_JUDGED_AGAIN + 1).collect()]
+    if len(ids) > MOST_JUDGED_AGAIN:
+        raise JudgeAllError(f"more than {MOST_JUDGED_AGAIN:,} ids are to be judged again")
     return ids
 
 
@@ -244,9 +244,9 @@ def judge(since: Since, frames: Frames, only: DataFrame | None = None) -> DataFr
 def find_suspects(since: Since, judged: DataFrame) -> list[Row]:
     """Return the ids that are judged again, with their sources."""
     frames = {"judged": judged, "open_ids": since.before.ids}
-    suspects = query(STATEMENTS["suspects"], frames).limit(MOST_IDS + 1).collect()
-    if len(suspects) > MOST_IDS:
-        raise JudgeAllError(f"more than {MOST_IDS:,} ids do not match by themselves")
+    suspects = query(STATEMENTS["suspects"], frames).limit(MOST_JUDGED_AGAIN + 1).collect()
+    if len(suspects) > MOST_JUDGED_AGAIN:
+        raise JudgeAllError(f"more than {MOST_JUDGED_AGAIN:,} ids do not match by themselves")
     return suspects
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from pyspark.sql import SparkSession
@@ -117,6 +118,38 @@ def reconcile(spark: SparkSession) -> Callable[[], Result]:
     def run_once() -> Result:
         options = Options(land=True, ledger=None, deadline=time.monotonic() + 120)
         result = run(spark, SparkSettings(), load_parts(), options)
+        spark.catalog.clearCache()
+        return result
+
+    return run_once
+
+
+class JudgeSince(Protocol):
+    """Land and reconcile from the last run on, unless everything is asked for."""
+
+    def __call__(self, *, full: bool = False) -> Result:
+        """Return what the report says."""
+
+
+@pytest.fixture
+def delta_root(tmp_path: Path) -> Path:
+    """A lake of this test's own."""
+    return tmp_path / "delta"
+
+
+@pytest.fixture
+def judge_since(spark: SparkSession, delta_root: Path) -> JudgeSince:
+    """Land and reconcile in a lake of the test's own, however few orders there are.
+
+    Extras keep their topics, so that all that the stack has published lands, and lose their hops:
+    with these, everything is judged each time.
+    """
+    parts = [part._replace(hops=()) for part in load_parts()]
+    settings = SparkSettings(delta_root=str(delta_root), reconcile_all_orders=0)
+
+    def run_once(*, full: bool = False) -> Result:
+        options = Options(land=True, ledger=None, deadline=time.monotonic() + 120, full=full)
+        result = run(spark, settings, parts, options)
         spark.catalog.clearCache()
         return result
 

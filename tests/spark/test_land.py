@@ -17,6 +17,8 @@ from spark.settings import Settings
 from spark.topics import topics_to_land
 from tests.spark.topics import Topics, each_once, land_once, rows_of
 
+HANGS_SECONDS = 300  # what takes longer never ends, also beside much else
+
 
 def forget_last_commit(delta_root: Path) -> None:
     """Delete the newest file in the checkpoint's commits/, and its checksum."""
@@ -145,32 +147,35 @@ def test_land_is_alone_and_stops_when_told(spark: SparkSession, kafka: str, tmp_
     """A second landing is refused with a sentence and exit code 2; SIGTERM ends one with 0."""
     jars = str(spark.conf.get("spark.driver.extraClassPath")).removesuffix("/*")
     own = {"DELTA_ROOT": str(tmp_path), "SPARK_JARS_DIR": jars, "KAFKA_BOOTSTRAP_SERVERS": kafka}
+    env = {**os.environ, **own}
     command = [sys.executable, "-m", "spark.land"]
-    first = subprocess.Popen(
-        command, env={**os.environ, **own}, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    )
+    log = tmp_path / "land.log"
+    with log.open("wb") as output:
+        first = subprocess.Popen(command, env=env, stdout=output, stderr=output)
     try:
-        started = tmp_path / "checkpoint" / "metadata"
-        deadline = time.monotonic() + 90
-        while not started.exists():
-            assert first.poll() is None, f"land ended with {first.returncode}"
-            assert time.monotonic() < deadline, f"after 90 s there is no {started}"
-            time.sleep(0.2)
+        wait_for_file(tmp_path / "checkpoint" / "metadata", first, log)
         second = subprocess.run(
             [*command, "--once"],
-            env={**os.environ, **own},
+            env=env,
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
-        )
-        assert (second.returncode, second.stderr) == (
-            2,
-            f"another land is at work in {tmp_path}: stop it first\n",
+            timeout=HANGS_SECONDS,
         )
     finally:
         first.send_signal(signal.SIGTERM)
-        code = first.wait(60)
-    assert code == 0
+        code = first.wait(HANGS_SECONDS)
+    refusal = f"another land is at work in {tmp_path}: stop it first\n"
+    assert (second.returncode, second.stderr) == (2, refusal)
+    assert code == 0, log.read_text()
     every_topic = topics_to_land(Settings(), load_parts()).all()
     assert all((tmp_path / "landed" / topic / "_delta_log").exists() for topic in every_topic)
+
+
+def wait_for_file(path: Path, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until a process has made a file."""
+    deadline = time.monotonic() + HANGS_SECONDS
+    while not path.exists():
+        assert process.poll() is None, f"it ended with {process.returncode}: {log.read_text()}"
+        assert time.monotonic() < deadline, f"there is no {path}: {log.read_text()}"
+        time.sleep(0.2)
