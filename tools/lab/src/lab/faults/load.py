@@ -27,6 +27,7 @@ class Load:
         self.sent: list[Sent] = []
         self.failures: list[str] = []
         self.hurry = threading.Event()
+        self.done = threading.Event()
         self.producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -47,11 +48,14 @@ class Load:
 
     def send_all(self) -> None:
         """Send every sample, then wait until each is acknowledged."""
-        for sample in self.samples:
-            try_to_send(self.producer, INPUT_TOPIC, sample, self.report(sample))
-            self.producer.poll(0)
-            self.hurry.wait(1 / self.rate)
-        self.producer.flush(PATIENCE_SECONDS)
+        try:
+            for sample in self.samples:
+                try_to_send(self.producer, INPUT_TOPIC, sample, self.report(sample))
+                self.producer.poll(0)
+                self.hurry.wait(1 / self.rate)
+            self.producer.flush(PATIENCE_SECONDS)
+        finally:
+            self.done.set()
 
     def report(self, sample: Sample) -> Callable[[KafkaError | None, Message], None]:
         """Return what to do when the broker has answered for this record."""

@@ -11,7 +11,7 @@ from zlib import crc32
 from lab.faults.cells import Cell
 from lab.faults.facts import Sent
 from lab.faults.judge import Finding, count_copies, judge
-from lab.faults.load import load, write_ledger
+from lab.faults.load import Load, load, write_ledger
 from lab.faults.observe import FAILURES
 from lab.faults.site import Site
 from lab.faults.strikes import Trial
@@ -66,7 +66,7 @@ def run_cell(site: Site, cell: Cell, seed: int) -> tuple[Run, list[Sent]]:
         time.sleep(rng.uniform(0, 0.5))
         hits = cell.strike(site, Trial(prefix, rng, sending))
         healed = time.monotonic()
-        revived = site.revive()
+        revived = revive_until_sent(site, sending)
     write_ledger(sending.sent, Path(env["LEDGER_ROOT"], f"{prefix}.jsonl"))
     settled = settle(site, sending.sent, landed=cell.needs_landing)
     run = Run(
@@ -80,6 +80,15 @@ def run_cell(site: Site, cell: Cell, seed: int) -> tuple[Run, list[Sent]]:
         at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     return run, sending.sent
+
+
+def revive_until_sent(site: Site, sending: Load) -> list[str]:
+    """Start what has ended, as long as records wait: a part may end some time after its fault."""
+    sending.hurry.set()
+    revived = site.revive()
+    while not sending.done.wait(NUDGE_SECONDS):
+        revived += site.revive()
+    return revived
 
 
 def settle(
