@@ -3,9 +3,11 @@
 import errno
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 BALLAST = "ballast"
+BUSY_SECONDS = 30  # far above the longest write of a file
 PIECE = b"\0" * 1024 * 1024
 
 
@@ -49,9 +51,21 @@ class Disk:
         (self.folder / BALLAST).unlink(missing_ok=True)
 
     def refuse_writes(self, *, refuse: bool) -> None:
-        """Make it read-only, or writable again."""
+        """Make it read-only, or writable again.
+
+        The kernel says that it is busy while a file is open to be written.
+        """
         mode = "ro" if refuse else "rw"
-        run("mount", "-o", f"remount,{mode},{self.size}", str(self.folder))
+        command = ("mount", "-o", f"remount,{mode},{self.size}", str(self.folder))
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                run(*command)
+                return
+            except subprocess.CalledProcessError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.05)
 
 
 def run(*command: str) -> None:
