@@ -17,9 +17,6 @@ from ops.stack.supervisor import StackError
 
 PATIENCE_SECONDS = 240
 SLOWER = 8  # times
-AGAIN_SECONDS = 0.5
-# A broker whose clock is hours behind takes a record for one of the future, and refuses it.
-REFUSALS = (KafkaError.INVALID_TIMESTAMP,)
 
 
 class Load:
@@ -30,7 +27,6 @@ class Load:
         self.rate = rate
         self.sent: list[Sent] = []
         self.failures: list[str] = []
-        self.refused: list[Sample] = []
         self.hurry = threading.Event()
         self.done = threading.Event()
         self.producer = Producer(
@@ -58,7 +54,6 @@ class Load:
                 self.send(sample)
                 self.hurry.wait(self.pause_after(number))
             self.producer.flush(PATIENCE_SECONDS)
-            self.send_refused_again()
         finally:
             self.done.set()
 
@@ -72,23 +67,10 @@ class Load:
         is_first_half = number < len(self.samples) // 2
         return (1 if is_first_half else SLOWER) / self.rate
 
-    def send_refused_again(self) -> None:
-        """Send what the broker has refused, as a careful producer does, until it takes it."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while self.refused and time.monotonic() < deadline:
-            time.sleep(AGAIN_SECONDS)
-            refused, self.refused = self.refused, []
-            for sample in refused:
-                self.send(sample)
-            self.producer.flush(PATIENCE_SECONDS)
-
     def report(self, sample: Sample) -> Callable[[KafkaError | None, Message], None]:
         """Return what to do when the broker has answered for this record."""
 
         def on_delivery(error: KafkaError | None, message: Message) -> None:
-            if error and error.code() in REFUSALS:
-                self.refused.append(sample)
-                return
             if error:
                 self.failures.append(f"{sample.message_id}: {error.str()}")
                 return

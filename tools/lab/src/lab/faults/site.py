@@ -33,7 +33,12 @@ PARTS = ("postgres", "kafka", "connect", "audit", "service", "land")
 WORKERS = ("service", "service-2")
 START_SECONDS = 300.0  # they start while something else breaks, or catches up
 MEBIBYTES = {"postgres": 1024, "kafka": 512, "land": 256}
-BROKER = {"group.min.session.timeout.ms": "1000"}
+BROKER = {
+    "group.min.session.timeout.ms": "1000",
+    # By default, one whose clock is hours behind refuses records as of the future: their producer
+    # is told, and nothing is to be seen behind it.
+    "log.message.timestamp.after.max.ms": "9223372036854775807",
+}
 WORKER = {
     "session.timeout.ms": "4000",
     "heartbeat.interval.ms": "1000",
