@@ -40,7 +40,7 @@ BESIDE += $(APART)
 define beside
 @mkdir -p .run
 @echo "beside the others: $(3); see .run/$(1).log"
-@TEST_RUN=$(1) TEST_PORTS=$$(($${TEST_PORTS:-15500} + $(2))) nice $(BIN)/pytest $(3) >.run/$(1).log 2>&1; \
+@TEST_RUN=$(1) TEST_PORTS=$$(($${TEST_PORTS:-15500} + $(2))) nice $(BIN)/pytest --durations=8 $(3) >.run/$(1).log 2>&1; \
   code=$$?; cat .run/$(1).log; exit $$code
 endef
 
@@ -83,7 +83,7 @@ test: venv ## everything, on real parts; the containers apart
 	@$(MAKE) --no-print-directory -j$(words $(LANES)) $(LANES)
 
 test-together: venv
-	@$(BIN)/pytest $(addprefix --ignore=,tests/compose $(BESIDE))
+	@$(BIN)/pytest --durations=8 $(addprefix --ignore=,tests/compose $(BESIDE))
 
 test-lake: venv
 	$(call beside,test-lake,900,$(LAKE))
