@@ -15,13 +15,13 @@ ROLES = {
     "app": "login",
     "audit": "login",
     "reconciler": "login",  # only reads
-    "purger": "login",  # deletes what was handled long ago, and notes what people decide
+    "purger": "login",  # deletes what is old, and notes what people decide
     "resender": "login",  # sends again what did not arrive: events, audit entries
     "standby": "login replication",  # copies the whole server, and enters neither database
 }
 MAY_ENTER = {
     DATABASE: "app, cdc, reconciler, purger, resender",
-    AUDIT_DATABASE: "audit, cdc, reconciler, resender",
+    AUDIT_DATABASE: "audit, cdc, reconciler, purger, resender",
 }
 
 

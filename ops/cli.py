@@ -229,6 +229,28 @@ def repair(
 
 
 @app.command()
+def retention(
+    apply: Annotated[bool, typer.Option("--apply", help="Do it; otherwise only say it.")] = False,
+    deadline: Annotated[
+        float | None, typer.Option(help="Seconds to wait until all is settled.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Delete old events from the outboxes, if all is well; exit 1 if something is wrong."""
+    from ops.demo import need_tracking
+
+    stack = make_checked_stack()
+    need_tracking(stack.settings)
+    options = ["--apply"] if apply else []
+    if as_json:
+        options += ["--json"]
+    if deadline is not None:
+        options += ["--deadline", str(deadline)]
+    code = run_job(stack, "spark.retention", options)
+    raise typer.Exit(code)
+
+
+@app.command()
 def offsets(
     accept_loss: Annotated[
         bool, typer.Option("--accept-loss", help="Go on at the first record that is there.")

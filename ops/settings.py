@@ -129,6 +129,7 @@ class Settings(BaseSettings):
             "AUDIT_DATABASE_PASSWORD_FILE": self.secrets_dir / "audit_password",
             "ADMIN_DATABASE_PASSWORD_FILE": self.secrets_dir / "postgres_password",
             "RECONCILER_PASSWORD_FILE": self.secrets_dir / "reconciler_password",
+            "PURGER_PASSWORD_FILE": self.secrets_dir / "purger_password",
             "RESENDER_PASSWORD_FILE": self.secrets_dir / "resender_password",
             "SECRETS_DIR": self.secrets_dir,
             "PGPASSFILE": self.secrets_dir / "pgpass",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from confluent_kafka.admin import AdminClient
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from spark import positions
 from spark.acts import Finding
@@ -21,6 +21,7 @@ from spark.hops import OUTBOX_TO, Hop, Rows
 from spark.landed_tables import read_landed
 from spark.losses import read_accepted
 from spark.parts import Part
+from spark.retired import remember_retired
 from spark.settings import Settings
 from spark.snapshot import open_snapshots, read_tables
 from spark.topics import Topics, topics_to_land
@@ -37,8 +38,10 @@ def show_both_sides(
     password_file = settings.reconciler_password_file
     with open_snapshots(settings.databases(), password_file) as of_database:
         frames = read_tables(spark, settings.subscriber, of_database, parts)
-        frames |= read_lake(spark, settings, topics)
+        tables = read_landed(spark, settings.delta_root, topics.all())
+        frames |= read_lake(spark, settings, topics, tables)
         frames |= remember_forgotten(frames)
+        frames |= remember_retired(frames, tables)
         frames |= derive_frames(frames, parts)
         for hop in path_of(topics, parts):
             of_hop = [finding for finding in findings if is_of(finding, hop)]
@@ -47,12 +50,11 @@ def show_both_sides(
     return shown
 
 
-def read_lake(spark: SparkSession, settings: Settings, topics: Topics) -> Frames:
+def read_lake(spark: SparkSession, settings: Settings, topics: Topics, tables: DataFrame) -> Frames:
     """Return what has landed, and the offsets whose loss somebody has accepted."""
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     partitions = positions.partitions_of(admin, topics.all())
     current = positions.current_offsets(admin, partitions, last=topics.input)
-    tables = read_landed(spark, settings.delta_root, topics.all())
     losses = [accepted.loss for accepted in read_accepted(spark, settings.delta_root)]
     return {
         "landed": identify_landed(tables, current, topics),

@@ -24,6 +24,7 @@ from spark.losses import Loss
 from spark.markers import expected_records
 from spark.parts import Part
 from spark.positions import Position
+from spark.retired import remember_retired
 from spark.session import log_progress
 from spark.settings import Settings
 from spark.settled import Extent, Settled
@@ -59,6 +60,7 @@ def compare(
     if settled.extent.earlier:
         frames["ledger"] = place_ledger(frames)
     frames |= remember_forgotten(frames)
+    frames |= remember_retired(frames, tables)
     rows, late = rows_of_hops(frames, parts, topics, settled.group.committed)
     stuck_hops = hops_of_slots(databases.not_passed, topics)
     orders = databases.rows // ROWS_OF_AN_ORDER

@@ -69,6 +69,7 @@ class Hop(NamedTuple):
 LEDGER_TO_OUTCOME = "ledger → outcome"
 TOPICS_TO_LANDED = "topics → landed"
 FORGOTTEN_TO_LANDED = "forgotten → landed"
+RETIRED_TO_LANDED = "retired → landed"
 TRACKING_TO_DECISION = "tracking → fulfillment or rejection"
 TRACKING_TO_OUTBOX = "tracking → outbox"
 DEAD_LETTER_TO_OUTBOX = "dead letter → outbox"
@@ -202,6 +203,13 @@ def service_hops(input_topic: str) -> list[Hop]:
             (
                 goes_in("tracking", id="message_id"),
                 comes_out("outbox", id="message_id", effect="event_id", when="outcome is not null"),
+            ),
+        ),
+        Hop(
+            RETIRED_TO_LANDED,
+            (
+                goes_in("retired", id="topic", fingerprint="contents"),
+                comes_out("retired_landed", id="topic", effect="'events'", fingerprint="contents"),
             ),
         ),
         Hop(

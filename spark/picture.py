@@ -103,7 +103,7 @@ def service_lines(input_topic: str) -> list[Line]:
             label_y=24,
         ),
         Line(
-            hops=(hops.TRACKING_TO_OUTBOX,),
+            hops=(hops.TRACKING_TO_OUTBOX, hops.RETIRED_TO_LANDED),
             path="M550 124C600 124 610 184 648 184",
             label_x=612,
             label_y=120,

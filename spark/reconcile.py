@@ -126,9 +126,10 @@ def judge(
                 failed_repairs = outcome.failed_repairs(judged.outcomes, repairs)
                 store_outcomes(settings, run_id, judged.outcomes)
             behind = find_behind(judged, settled)
+            found = Run(run_id, settled, versions, len(losses), judged, behind)
             if not options.ledger:
-                found = Run(run_id, settled, versions, len(losses), judged, behind)
                 seal(spark, settings, found, horizon)
+            options.use(found)
 
     since = describe_horizon(horizon)
     path = [hop.name for hop in path_of(settled.topics, parts)]

@@ -54,7 +54,7 @@ def seal(spark: SparkSession, settings: Settings, run: Run, earlier: Horizon | N
     read_from = {name: first_transaction(moment) for name, moment in moments.items()}
     if not reason:
         write_open(settings.delta_root, run.run_id, open_)
-        for name, transaction in late_since(settled.databases.frames, open_).items():
+        for name, transaction in late_since(settled.databases.frames, open_.ids).items():
             read_from[name] = min(read_from[name], transaction)
     horizon = Horizon(
         run_id=run.run_id,
@@ -103,9 +103,9 @@ def reason_not_to_seal(open_: Open, behind: Sequence[Behind]) -> str:
     return ""
 
 
-def late_since(frames: Mapping[str, DataFrame], open_: Open) -> dict[str, int]:
+def late_since(frames: Mapping[str, DataFrame], ids: DataFrame) -> dict[str, int]:
     """Return, for each database, the first transaction that wrote of what is late."""
-    late = F.broadcast(sources_of(open_.ids.where("outcome = 'late'")))
+    late = F.broadcast(sources_of(ids.where("outcome = 'late'")))
     written = []
     for name in WRITTEN:
         rows = frames[name].join(late, "source", "left_semi")

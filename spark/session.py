@@ -15,10 +15,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-DELTA = {
+SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    # What Spark 4.0 infers from frames that it keeps may name columns that these do not have.
+    "spark.sql.constraintPropagation.enabled": "false",
 }
 SET_BY_SPARK_SUBMIT = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"}
 STARTED_AT = time.monotonic()
@@ -27,7 +29,7 @@ STARTED_AT = time.monotonic()
 def make_session(name: str, jars: Path | None) -> SparkSession:
     """Return the session of spark-submit, or else one for this machine with these jars."""
     builder = SparkSession.builder.appName(name)
-    builder = builder.config(map=dict(DELTA))
+    builder = builder.config(map=dict(SETTINGS))
     from_spark_submit = SET_BY_SPARK_SUBMIT.intersection(os.environ)
     if not from_spark_submit:
         builder = builder.config("spark.driver.extraClassPath", class_path(jars))

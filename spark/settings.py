@@ -19,11 +19,15 @@ class Settings(BaseSettings):
     land_max_bytes: int = 256 * 1024 * 1024  # the same for large records: an eighth of the heap
     land_trigger_seconds: float = 2  # fewer, larger files than one batch after the other
     compact_keep_hours: float = 168  # above the longest query, and a week of going back in time
+    retention_outbox_days: float = (
+        30  # events of an outbox: above the time in which one is sent again
+    )
     reconcile_keep_days: float = 400  # reports and outcomes: a year, and who asks late
 
     database_url: str = f"postgresql://app@127.0.0.1:5432/{names.DATABASE}"
     audit_database_url: str = f"postgresql://audit@127.0.0.1:5432/{names.AUDIT_DATABASE}"
     reconciler_password_file: Path = Path("/run/secrets/reconciler_password")
+    purger_password_file: Path = Path("/run/secrets/purger_password")  # only for retention
     resender_password_file: Path = Path("/run/secrets/resender_password")  # only for repair
     subscriber: str = names.SUBSCRIBER
     group_id: str = names.SUBSCRIBER

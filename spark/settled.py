@@ -1,9 +1,9 @@
 """What both sides hold at positions that cannot move any more."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
@@ -39,6 +39,10 @@ from spark.topic_ids import Seen, earlier_names, find_topic_ids, name_topics, re
 from spark.topics import Topics, topics_to_land
 
 
+def use_nothing(_found: Any) -> None:
+    """Use nothing of what a run has found."""
+
+
 class Options(NamedTuple):
     """What one run is asked to do."""
 
@@ -46,6 +50,9 @@ class Options(NamedTuple):
     ledger: str | None  # a file or folder with what producers saw acknowledged
     deadline: float  # for settling, on the clock of time.monotonic
     full: bool = False  # judge everything, whatever earlier runs have judged
+    use: Callable[[Any], object] = (
+        use_nothing  # is given what was found, while its rows are still held
+    )
 
 
 class Extent(NamedTuple):
@@ -120,7 +127,7 @@ def settle(
             release_all(snapshots)
         not_passed = wait_for_slots(snapshots, patience)
         databases = Databases(frames, rows, not_passed, snapshots)
-        retired = retired_topics(spark, settings, topics, databases.frames["outbox"])
+        former = former_topics(spark, settings, topics, databases.frames["outbox"])
         in_kafka = positions.current_offsets(admin, partitions, last=topics.input)
         current = positions.rename(in_kafka, names_of_rows)
         if horizon:
@@ -130,10 +137,10 @@ def settle(
         behind = []
         if not has_landed:
             behind = wait_until_landed(spark, settings, topics, current, patience)
-        if retired:
-            events = (*topics.events, *retired)
+        if former:
+            events = (*topics.events, *former)
             topics = topics._replace(events=events)
-            tables = read_landed(spark, settings.delta_root, retired)
+            tables = read_landed(spark, settings.delta_root, former)
             current |= landed_positions(tables)
         extent = Extent(current, earlier_positions(spark, settings, seen))
         yield Settled(topics, topic_ids, seen, group, databases, extent, behind, patience)
@@ -182,7 +189,7 @@ def persist_all(frames: Iterable[DataFrame]) -> int:
     return rows_of_all.count()
 
 
-def retired_topics(
+def former_topics(
     spark: SparkSession, settings: Settings, topics: Topics, outbox: DataFrame
 ) -> list[str]:
     """Return the topics that outbox rows went to when an extra was here, and that landed then.
@@ -192,14 +199,14 @@ def retired_topics(
     rows = outbox.select("topic").distinct().collect()
     sent_to = {row.topic for row in rows}
     still_written = set(topics.events)
-    retired = sorted(sent_to - still_written)
-    for topic in retired:
+    former = sorted(sent_to - still_written)
+    for topic in former:
         if not is_landed(spark, settings.delta_root, topic):
             exit_with_error(
                 f"topic {topic} is not landed, but outbox rows go to it:"
                 " name it in contract/events.py, or in the Spark part of its extra"
             )
-    return retired
+    return former
 
 
 def land_here(spark: SparkSession, settings: Settings, topics: Topics) -> bool:

@@ -25,6 +25,7 @@ from spark.landed_tables import is_within, landed_positions, read_within
 from spark.markers import expected_records
 from spark.open_ids import Open, read_open
 from spark.positions import Position
+from spark.retired import remember_retired
 from spark.session import log_progress, make_frame
 from spark.settings import Settings
 from spark.settled import Settled
@@ -34,6 +35,7 @@ from spark.statements import read_statements
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
 WRITTEN = ("tracking", "fulfillment", "dead_letter", "outbox", "audit_entry")
 MOST_JUDGED_AGAIN = 20_000  # ids: for more, everything is judged
+JUDGED_WHOLE = ("forgotten", "forgotten_range", "retired")  # not again by this run
 PAIR_SCHEMA = "hop string, id string"
 
 
@@ -72,8 +74,6 @@ def compare_since(
     versions: Mapping[str, Version],
 ) -> Judged:
     """Return what became of the ids that are new, and of those that were open."""
-    # What Spark infers from frames that it keeps names columns that these do not have.
-    spark.conf.set("spark.sql.constraintPropagation.enabled", "false")
     refuse_other_tables(horizon, versions)
     before = read_open(spark, settings.delta_root, horizon.run_id)
     since = Since(spark, settings, settled, horizon, before, versions)
@@ -85,6 +85,7 @@ def compare_since(
     if suspects:
         log_progress(f"{len(suspects):,} ids are judged again, beside all that there is of them")
         judged = judge_again(since, frames, judged, suspects)
+        refuse_retired(since, judged)
     log_progress("every hop is compared")
     counts = outcome.count_outcomes(judged)
 
@@ -145,7 +146,7 @@ def read_frames(since: Since, landed: Landed) -> Frames:
     frames = since.settled.databases.frames
     if list_forgotten(frames) != since.horizon.forgotten:
         raise JudgeAllError("tracking rows were forgotten since the last run")
-    was_judged = {name: frames[name].where("false") for name in ("forgotten", "forgotten_range")}
+    was_judged = {name: frames[name].where("false") for name in JUDGED_WHOLE}
     frames = {
         **frames,
         **was_judged,
@@ -155,6 +156,7 @@ def read_frames(since: Since, landed: Landed) -> Frames:
         "lost_offset": lost_offsets(since.spark, []),  # after a new one, everything is judged
     }
     frames |= keep_each(remember_forgotten(frames))
+    frames |= remember_retired(frames, landed.tables)
     return frames | keep_each(look_up_known(since, frames))
 
 
@@ -270,6 +272,15 @@ def judge_again(
     again = judge(since, frames | keep_each(whole), only)
     others = judged.join(F.broadcast(only), ["hop", "id"], "left_anti")
     return others.unionByName(again).localCheckpoint(eager=False)
+
+
+def refuse_retired(since: Since, judged: DataFrame) -> None:
+    """Judge everything if the outbox rows of an id may be missing because they were deleted."""
+    if since.settled.databases.frames["retired"].isEmpty():
+        return
+    frames = {"judged": judged, "open_ids": since.before.ids}
+    if not query(STATEMENTS["newly_alone"], frames).isEmpty():
+        raise JudgeAllError("an event may have been deleted from its outbox by retention")
 
 
 def keys_of(suspects: Iterable[Row], landed: DataFrame) -> Keys:

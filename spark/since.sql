@@ -66,3 +66,10 @@ where outcome <> 'late'
         from {judged} as judged
         where judged.hop = open_ids.hop and judged.id = open_ids.id
     )
+
+-- name: newly_alone
+-- What has no other side, and was not open before.
+select hop, id
+from {judged}
+left anti join {open_ids} using (hop, id)
+where outcome in ('missing', 'extra')

@@ -166,6 +166,7 @@ def read_tables(
 
     statements = table_statements()
     outboxes = [read("outbox", database) for database in snapshots]
+    retired = [read("retired", database) for database in snapshots]
     of_subscriber = {name: read(name) for name in ("tracking", "forgotten", "forgotten_range")}
     is_of_subscriber = F.col("subscriber") == subscriber
     frames = {
@@ -174,6 +175,7 @@ def read_tables(
         "dead_letter": read("dead_letter").withColumn("is_own", is_of_subscriber),
         "repair": read("repair"),
         "outbox": reduce(DataFrame.union, outboxes),
+        "retired": reduce(DataFrame.union, retired),
         "audit_entry": read("audit_entry", AUDIT_DATABASE),
     }
     for part in parts:

@@ -42,6 +42,15 @@ select
     upper(range) as stop
 from forgotten, unnest(offsets) as range
 
+-- name: retired
+-- What `pipeline retention` has deleted from the outbox: how much of each topic, and a digest of it.
+select
+    aggregate_type || '.events' as topic,
+    null::text as source,
+    written_before,
+    concat(events, ' events, digest ', digest) as contents
+from retired
+
 -- name: fulfillment
 select
     message_id,

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from contract.names import AUDIT_TOPIC
 from spark.digest import Digests, add_counts, digest
 from spark.outcome import count_outcomes, first_findings, judge
 from tests.spark.test_hops import DEFECTS, LAWFUL
-from tests.spark.world import World
+from tests.spark.world import FULFILLMENTS, World
 
 ROW = """hop string, side string, id string, effect string, fingerprint string, problem string,
     source string, written_at string, weight int"""
@@ -104,6 +105,18 @@ def test_digests_find_every_planted_defect(spark: SparkSession) -> None:
         plant(world, plant.__name__)
     rows, late = world.rows_of_hops(spark)
     compare(rows, late, MANY)
+
+
+def test_what_was_retired_needs_no_look_of_its_own(spark: SparkSession) -> None:
+    """Digests agree where events were deleted from the outboxes by retention."""
+    world = World()
+    for number in range(3):
+        world.fulfill(f"m-{number}")
+    world.retire(FULFILLMENTS, "event-m-0", "event-m-1")
+    world.retire(AUDIT_TOPIC, "audit-event-key-m-0")
+    rows, late = world.rows_of_hops(spark)
+    digests = compare(rows, late, MANY)
+    assert digests.suspects.isEmpty()
 
 
 @pytest.mark.parametrize("copies", [1, 2, 4])

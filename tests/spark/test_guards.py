@@ -11,7 +11,7 @@ from spark.landed_tables import COLUMNS, make_tables, read_landed, table_path
 from spark.parts import Part, load_parts
 from spark.reconcile import check_dedup_store
 from spark.settings import Settings
-from spark.settled import retired_topics
+from spark.settled import former_topics
 from spark.topics import topics_to_land
 
 # The columns of the tables that version 0.1 landed: they must stay readable.
@@ -54,12 +54,12 @@ def test_a_topic_that_is_not_landed_is_named(
     rows = [(topic,) for topic in ("nowhere.events", EVENTS[0].topic, "nowhere.events")]
     outbox = spark.createDataFrame(rows, "topic string")
     with pytest.raises(SystemExit) as ended:
-        retired_topics(spark, settings, topics, outbox)
+        former_topics(spark, settings, topics, outbox)
     assert ended.value.code == 2
     [sentence] = capsys.readouterr().err.splitlines()
     assert sentence.startswith("topic nowhere.events is not landed")
     make_tables(spark, settings.delta_root, ["nowhere.events"])
-    assert retired_topics(spark, settings, topics, outbox) == ["nowhere.events"]
+    assert former_topics(spark, settings, topics, outbox) == ["nowhere.events"]
 
 
 def test_a_table_with_other_columns_is_refused(

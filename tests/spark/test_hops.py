@@ -6,13 +6,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.events import ACCEPTED, REASONS, Event
-from contract.names import DEAD_LETTER_TOPIC, INPUT_TOPIC
+from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC
 from spark.hops import (
     AUDIT_ENTRY_TO_OUTBOX,
     DEAD_LETTER_TO_OUTBOX,
     FORGOTTEN_TO_LANDED,
     LEDGER_TO_OUTCOME,
     OUTBOX_TO,
+    RETIRED_TO_LANDED,
     TOPICS_TO_LANDED,
     TRACKING_TO_AUDIT_ENTRY,
     TRACKING_TO_AUDIT_MARK,
@@ -148,7 +149,7 @@ def two_event_ids(world: World, message_id: str) -> Found:
 def event_never_published(world: World, message_id: str) -> Found:
     """An outbox row whose event is on no topic."""
     world.fulfill(message_id)
-    world.remove("landed", headers=[("id", f"event-{message_id}".encode())])
+    world.tables["landed"].remove(world.landed_event(f"event-{message_id}"))
     world.ends[FULFILLMENTS, 0] -= 1  # it was the last on its topic, which is shorter now
     return {(TO_FULFILLMENTS, f"event-{message_id}", "missing")}
 
@@ -156,7 +157,7 @@ def event_never_published(world: World, message_id: str) -> Found:
 def event_altered(world: World, message_id: str) -> Found:
     """An event that differs by one byte from its outbox row."""
     world.fulfill(message_id)
-    event = world.find("landed", headers=[("id", f"event-{message_id}".encode())])
+    event = world.landed_event(f"event-{message_id}")
     event["value"] = event["value"].replace(b"24.20", b"24.21")
     return {(TO_FULFILLMENTS, f"event-{message_id}", "different")}
 
@@ -164,7 +165,7 @@ def event_altered(world: World, message_id: str) -> Found:
 def event_key_altered(world: World, message_id: str) -> Found:
     """An event under another key: its sequence among the others is lost."""
     world.fulfill(message_id)
-    world.find("landed", headers=[("id", f"event-{message_id}".encode())])["key"] = b"another"
+    world.landed_event(f"event-{message_id}")["key"] = b"another"
     return {(TO_FULFILLMENTS, f"event-{message_id}", "different")}
 
 
@@ -286,7 +287,7 @@ def other_way_than_meant(world: World, message_id: str) -> Found:
 
 def copy(world: World, message_id: str, event_id: str) -> None:
     """The event of a message on its topic once more."""
-    event = world.find("landed", headers=[("id", f"event-{message_id}".encode())])
+    event = world.landed_event(f"event-{message_id}")
     world.record(event["topic"], event["key"].decode(), event["value"], {"id": event_id})
 
 
@@ -579,6 +580,42 @@ def test_what_was_forgotten_and_lost_in_the_lake_is_not_compared(spark: SparkSes
     world.losses = [Loss(INPUT_TOPIC, SETTLED, 1, 1)]
     findings = {(row["hop"], row["id"]) for row in first_findings(world.judged(spark))}
     assert (FORGOTTEN_TO_LANDED, place) not in findings
+
+
+def test_what_was_retired_is_no_finding_and_anything_else_is(spark: SparkSession) -> None:
+    """Outbox rows that retention deleted are made again from landed events, and only these.
+
+    One more row that is gone, a forged event, and bytes that changed later are found.
+    """
+    world = World()
+    for message_id in ("old", "kept", "gone"):
+        world.fulfill(message_id)
+    world.reject("rejected", fulfilled_by="old")
+    letter = world.order("poison", b"poison")
+    world.bury(letter)
+    world.order("old")  # a redelivery
+    world.retire(FULFILLMENTS, "event-old")
+    world.retire(REJECTIONS, "event-rejected")
+    world.retire(DEAD_LETTER_TOPIC, f"event-{letter}")
+    world.retire(AUDIT_TOPIC, "audit-event-key-old", "audit-event-key-gone")
+    judged = world.judged(spark).persist()
+    assert first_findings(judged) == []
+    counts = {row["hop"]: row for row in count_outcomes(judged)}
+    assert counts[RETIRED_TO_LANDED]["matched"] == 4
+    assert counts[TRACKING_TO_OUTBOX]["matched"] == 4
+    assert counts[TRACKING_TO_OUTBOX]["rejected"] == 0
+
+    world.remove("outbox", event_id="event-gone")
+    world.landed_event("event-rejected")["value"] = b'{"message_id": "rejected"}'
+    world.publish("forged", AUDIT_TOPIC, "o-old", {"message_id": "old"})
+    world.remove("outbox", event_id="forged")
+    found = {(row["hop"], row["id"], row["outcome"]) for row in first_findings(world.judged(spark))}
+    assert found == {
+        (RETIRED_TO_LANDED, FULFILLMENTS, "different"),
+        (RETIRED_TO_LANDED, REJECTIONS, "different"),
+        (TRACKING_TO_DECISION, "rejected", "different"),
+        (RETIRED_TO_LANDED, AUDIT_TOPIC, "different"),
+    }
 
 
 def test_each_accepted_message_has_exactly_one_further_event(spark: SparkSession) -> None:

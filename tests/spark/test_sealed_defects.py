@@ -98,6 +98,7 @@ def position_of(message_id: str) -> str:
     return str(position)
 
 
+@pytest.mark.prove
 def test_a_transaction_that_commits_late_is_not_missed(
     spoiled: Stack, judge_since: JudgeSince, delta_root: Path
 ) -> None:

@@ -10,12 +10,19 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.events import ACCEPTED, EVENTS, REASONS, REJECTED, Event
-from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC
+from contract.names import (
+    AUDIT_TOPIC,
+    DATABASE,
+    DEAD_LETTER_TOPIC,
+    INPUT_TOPIC,
+    OTHER_OUTBOXES,
+)
 from spark import frames, outcome
 from spark.hops import make_hops, union_hops
 from spark.landed_tables import SCHEMA
 from spark.losses import Loss
 from spark.parts import Part
+from spark.retired import remember_retired
 from spark.settings import Settings
 from spark.topics import topics_to_land
 
@@ -28,24 +35,27 @@ SCHEMAS = {
     "landed": SCHEMA,
     "tracking": """message_id string, source string, topic string, position string, partition int,
         offset bigint, sha256 string, marked boolean, audit_error string,
-        handled_at timestamp, audit_source string""",
+        handled_at timestamp, audit_source string, written_by bigint""",
     "fulfillment": "message_id string, source string, order_id string, compared string",
     "dead_letter": """topic string, position string, source string, letter string,
-        is_own boolean""",
+        is_own boolean, written_by bigint""",
     "outbox": """event_id string, event_type string, topic string, key string, sha256 string,
         source string, message_id string, order_id string, reason string, fulfilled_by string,
         value_sha256 string, audit_entry_id string, occurred_at timestamp, letter string,
         outcome string, compared string, audited string""",
     "audit_entry": """audit_entry_id string, idempotency_key string, message_id string,
-        source string, audited string, compared string""",
+        source string, audited string, compared string, written_by bigint""",
     "ledger": frames.LEDGER_SCHEMA,
     "forgotten": "place string, contents string",
     "forgotten_range": "topic string, partition int, start bigint, stop bigint",
+    "retired": """topic string, source string, written_before bigint, contents string,
+        database string""",
 }
 OUTCOMES = {event.event_type: event.outcome for event in EVENTS}
 TYPES = {event.topic: event.event_type for event in EVENTS}
 WRITTEN_AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 DECIDING = [event for event in EVENTS if event.outcome]  # those that follow are a test's own
+NEXT_TRANSACTION = 1000  # after all that have written rows
 SETTLED, LAGGING = 0, 1  # partitions: all of the first is committed, nothing of the second
 
 
@@ -129,7 +139,7 @@ class World:
             "occurred_at": WRITTEN_AT,
         }
         self.tables["outbox"].append({**row, "sha256": sha256(value).hexdigest(), **values})
-        self.record(topic, key, value, {"id": event_id})
+        self.record(topic, key, value, {"id": event_id, "event_type": event_type})
 
     def track(self, message_id: str, position: str, value: bytes = b"an order") -> None:
         """A tracking row, audited."""
@@ -210,9 +220,32 @@ class World:
         self.tables["forgotten"].append({"place": place, "contents": contents})
         return place
 
+    def retire(self, topic: str, *event_ids: str) -> None:
+        """Delete outbox rows of one topic as `pipeline retention` does."""
+        digest = 0
+        for event_id in event_ids:
+            row = self.find("outbox", event_id=event_id, topic=topic)
+            self.tables["outbox"].remove(row)
+            content = f"{event_id} {row['key']} {row['sha256']}"
+            digest += int(sha256(content.encode()).hexdigest()[:15], 16)
+        self.tables["retired"].append(
+            {
+                "topic": topic,
+                "written_before": NEXT_TRANSACTION,
+                "contents": f"{len(event_ids)} events, digest {digest}",
+                "database": OTHER_OUTBOXES.get(topic, DATABASE),
+            }
+        )
+
     def find(self, table: str, **wanted: Any) -> Row:
         """The one row with these values."""
         [row] = [row for row in self.tables[table] if wanted.items() <= row.items()]
+        return row
+
+    def landed_event(self, event_id: str) -> Row:
+        """The one landed record with this event id."""
+        header = ("id", event_id.encode())
+        [row] = [row for row in self.tables["landed"] if header in row["headers"]]
         return row
 
     def remove(self, table: str, **wanted: Any) -> None:
@@ -232,8 +265,10 @@ class World:
     def rows_of_hops(self, spark: SparkSession) -> tuple[DataFrame, DataFrame]:
         """The rows of all hops, and the sources that are late."""
         schemas = {**SCHEMAS, **self.part_schemas}
+        # Kept, as a run keeps what it has read: each use would start Python for the rows again.
         given = {
-            name: spark.createDataFrame(rows, schemas[name]) for name, rows in self.tables.items()
+            name: spark.createDataFrame(rows, schemas[name]).persist()
+            for name, rows in self.tables.items()
         }
         further = Part(event_topics=tuple(event.topic for event in self.events))
         settings = Settings(input_topic=self.input_topic)
@@ -247,6 +282,7 @@ class World:
             "lost_offset": frames.lost_offsets(spark, self.losses),
         }
         held |= frames.remember_forgotten(held)
+        held |= remember_retired(held, given["landed"])
         committed = {SETTLED: self.ends[self.input_topic, SETTLED]}
         late = frames.late_sources(held, topics, committed)
         hops = [*make_hops(self.input_topic, self.events), *self.part.hops]

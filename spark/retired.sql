@@ -1,0 +1,117 @@
+-- Outbox rows that retention has deleted, made again from the events that landed, in Spark SQL.
+
+-- name: retired_copy
+-- Where the first copy of each event is whose outbox row was deleted: the transaction that wrote it
+-- also wrote the rows of its message or record, which are still there, or are forgotten.
+with written as (
+    select source, coalesce(written_by, 0) as written_by, {database} as database
+    from {tracking}
+    union all
+    select source, coalesce(written_by, 0) as written_by, {database} as database
+    from {dead_letter}
+    union all
+    select source, coalesce(written_by, 0) as written_by, {audit_database} as database
+    from {audit_entry}
+),
+old as (
+    select retired.topic, written.source
+    from written
+    join {retired} as retired
+        on retired.database = written.database and written.written_by < retired.written_before
+    group by retired.topic, written.source
+),
+copies as (
+    select
+        landed.*,
+        row_number() over (
+            partition by landed.kafka_topic, event_id
+            order by landed.topic, partition, offset
+        ) as copy
+    from {landed} as landed
+    join old
+        on old.topic = landed.kafka_topic
+        and old.source = if(
+            landed.kafka_topic = {dead_letter_topic}, concat('record ', landed.key), landed.source
+        )
+    left anti join {outbox} using (event_id)
+    where is_event
+)
+select *
+from copies
+where copy = 1
+
+-- name: retired_event
+-- As snapshot.sql reads them. The values that other rows had to agree on are gone with the row.
+with described as (
+    select
+        topic,
+        partition,
+        offset,
+        string(value) as body,
+        string(get(filter(headers, header -> header.key = 'event_type'), 0).value) as event_type
+    from {tables}
+)
+select
+    event_id,
+    event_type,
+    kafka_topic as topic,
+    key,
+    sha256,
+    source,
+    message_id,
+    get_json_object(body, '$.order_id') as order_id,
+    get_json_object(body, '$.reason') as reason,
+    get_json_object(body, '$.fulfilled_by') as fulfilled_by,
+    get_json_object(body, '$.value_sha256') as value_sha256,
+    get_json_object(body, '$.audit_entry_id') as audit_entry_id,
+    timestamp as occurred_at,
+    concat_ws(
+        '/', key, nullif(get_json_object(body, '$.subscriber'), {default_subscriber})
+    ) as letter,
+    from_json({outcomes}, 'map<string, string>')[event_type] as outcome,
+    string(null) as audited,
+    string(null) as compared
+from {retired_copy}
+join described using (topic, partition, offset)
+
+-- name: fulfillment
+-- What a row had to agree on with an event that is gone is not compared, by digests neither.
+select fulfillment.* except (compared), if(is_retired is null, compared, null) as compared
+from {fulfillment} as fulfillment
+left join (
+    select distinct message_id, true as is_retired
+    from {retired_event}
+    where outcome is not null
+) using (message_id)
+
+-- name: audit_entry
+select
+    entry.* except (compared, audited),
+    if(is_event_retired is null, compared, null) as compared,
+    if(is_decision_retired is null, audited, null) as audited
+from {audit_entry} as entry
+left join (
+    select distinct message_id, true as is_decision_retired
+    from {retired_event}
+    where outcome is not null
+) using (message_id)
+left join (
+    select distinct audit_entry_id, true as is_event_retired
+    from {retired_event}
+) using (audit_entry_id)
+
+-- name: retired_landed
+-- What has landed of it: the same digest as in migrations/retired.py.
+select
+    topic,
+    concat(
+        count(*),
+        ' events, digest ',
+        sum(cast(
+            conv(left(sha2(concat_ws(' ', event_id, key, sha256), 256), 15), 16, 10)
+            as decimal(38, 0)
+        ))
+    ) as contents,
+    string(null) as source
+from {retired_event}
+group by topic

@@ -1,0 +1,239 @@
+"""What retention deletes was published, has landed and is matched; nothing else goes, ever."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contract.events import EVENTS
+from contract.names import AUDIT_DATABASE, AUDIT_TOPIC, DATABASE, DEAD_LETTER_TOPIC
+from ops.stack.stack import Stack
+from spark import retention
+from spark.hops import RETIRED_TO_LANDED, TRACKING_TO_OUTBOX
+from spark.parts import load_parts
+from spark.settings import Settings
+from spark.settled import Options
+from tests.builders import value
+from tests.client import Sent, connect, fresh, query, send, until_handled
+from tests.e2e.test_reconcile import defects_in, event_of, publish
+from tests.load import orders
+from tests.reconciliation import all_matched, hop
+from tests.stacks import JudgeSince
+
+Result = dict[str, Any]
+Retain = Callable[..., Result]
+
+FULFILLMENTS = "fulfillment.events"
+COUNT = "select count(*) from outbox where event_type = any(%s)"
+
+
+@pytest.fixture
+def retain(spark: SparkSession, delta_root: Path) -> Retain:
+    """Say what of the outboxes is older than so many days, or delete it."""
+
+    def run_once(days: float = 0, *, apply: bool = True) -> Result:
+        settings = Settings(
+            delta_root=str(delta_root), reconcile_all_orders=0, retention_outbox_days=days
+        )
+        options = Options(land=True, ledger=None, deadline=time.monotonic() + 120)
+        parts = [part._replace(hops=()) for part in load_parts()]
+        result = retention.keep_outboxes_small(spark, settings, parts, options, apply=apply)
+        spark.catalog.clearCache()
+        return result
+
+    return run_once
+
+
+def events_left() -> dict[str, int]:
+    """How many events each outbox holds."""
+    left = {}
+    for database, types in retention.TYPES.items():
+        [(count,)] = query(COUNT, types, database=database, role="reconciler")
+        left[database] = int(count)
+    return left
+
+
+def every_outcome() -> list[str]:
+    """Handle orders with every outcome: accepted, repeated, rejected, and no order at all."""
+    accepted = orders(10)
+    until_handled()
+    again = Sent(accepted[0], accepted[0], value(accepted[0]))
+    second = Sent(fresh("second"), accepted[1], value(accepted[1]))
+    poison = Sent(fresh("poison"), "no order", b"{")
+    send([again, second, poison])
+    until_handled()
+    return accepted
+
+
+def test_what_is_old_is_deleted_and_reconciles_as_before(
+    stack: Stack, judge_since: JudgeSince, retain: Retain
+) -> None:
+    """Both outboxes are emptied, and every count of a reconciliation is what it was."""
+    every_outcome()
+    before = all_matched(judge_since(full=True))
+    everything = events_left()
+
+    done = retain()
+    assert {one["database"]: one["retired"] for one in done["outboxes"]} == everything
+    assert events_left() == {DATABASE: 0, AUDIT_DATABASE: 0}
+
+    after = all_matched(judge_since(full=True))
+    topics = {*(event.topic for event in EVENTS), DEAD_LETTER_TOPIC, AUDIT_TOPIC}
+    assert hop(after, RETIRED_TO_LANDED)["matched"] == len(topics)
+    others = [row for row in after["hops"] if row["hop"] != RETIRED_TO_LANDED]
+    assert others == before["hops"]
+
+
+@pytest.mark.prove
+def test_what_comes_after_a_retention_is_judged_as_before(
+    stack: Stack, judge_since: JudgeSince, retain: Retain
+) -> None:
+    """New orders, an old message that comes again, and an old event that is published again.
+
+    The repeat is none too many, and the second copy is a duplicate removed; a later retention adds
+    what is new to its note.
+    """
+    old = every_outcome()
+    event = event_of(old[2])
+    all_matched(judge_since(full=True))
+    retain()
+    new = orders(5)
+    send([Sent(old[3], old[3], value(old[3]))])
+    until_handled()
+    later = all_matched(judge_since())
+    assert later["since"]
+    assert hop(later, TRACKING_TO_OUTBOX)["in"] == len(new)
+    publish(FULFILLMENTS, event)
+    whole = all_matched(judge_since())
+    assert whole["since"] is None  # the event may have been deleted: so everything is judged
+    assert hop(whole, f"outbox → {FULFILLMENTS}")["duplicates_removed"] >= 1
+
+    retain()
+    assert events_left() == {DATABASE: 0, AUDIT_DATABASE: 0}
+    last = all_matched(judge_since(full=True))
+    assert hop(last, TRACKING_TO_OUTBOX)["in"] == hop(whole, TRACKING_TO_OUTBOX)["in"]
+
+
+@pytest.mark.prove
+def test_what_is_young_stays(stack: Stack, retain: Retain) -> None:
+    """Without --apply nothing goes, and with it nothing that is younger than the setting says."""
+    orders(3)
+    until_handled()
+    everything = events_left()
+    shown = retain(apply=False)
+    assert {one["database"]: one["events"] for one in shown["outboxes"]} == everything
+    young = retain(days=1)
+    assert [outbox["events"] for outbox in young["outboxes"]] == [0, 0]
+    assert events_left() == everything
+
+
+@pytest.mark.prove
+def test_a_retention_that_is_killed_has_noted_what_it_deleted(
+    stack: Stack, judge_since: JudgeSince, retain: Retain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between two batches, it leaves a good verdict, and the next one goes on."""
+    orders(10)
+    until_handled()
+    all_matched(judge_since())
+
+    def die(line: str) -> None:
+        if "are deleted" in line:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(retention, "BATCH", 3)
+        patched.setattr(retention, "log_progress", die)
+        with pytest.raises(KeyboardInterrupt):
+            retain()
+    assert events_left()[DATABASE] > 0
+
+    all_matched(judge_since(full=True))
+    assert retain()["ok"]
+    assert events_left() == {DATABASE: 0, AUDIT_DATABASE: 0}
+    all_matched(judge_since(full=True))
+
+
+@pytest.mark.prove
+def test_what_has_not_settled_stays(stack: Stack, retain: Retain) -> None:
+    """An event of a transaction that ends after the reconciliation is there until it is matched.
+
+    The control: with the transaction over, the same age lets it go.
+    """
+    with connect(DATABASE, "postgres") as admin:
+        admin.execute("set idle_in_transaction_session_timeout = 0")
+        admin.autocommit = False
+        admin.execute("create table held (n int)")
+        [later] = orders(1)
+        until_handled()
+        assert retain()["ok"]
+        admin.rollback()
+    assert left_of(later) == 1
+    assert retain()["ok"]
+    assert left_of(later) == 0
+
+
+def left_of(message_id: str) -> int:
+    """How many events of a message its outbox holds."""
+    count = "select count(*) from outbox where payload->>'message_id' = %s"
+    [(found,)] = query(count, message_id)
+    return int(found)
+
+
+def test_nothing_goes_while_something_is_wrong(spoiled: Stack, retain: Retain) -> None:
+    """A lost fulfillment keeps every event: it may be what the repair needs."""
+    [lost, _] = orders(2)
+    until_handled()
+    with connect(DATABASE, "postgres") as admin:
+        admin.execute("delete from fulfillment where message_id = %s", [lost])
+    everything = events_left()
+    result = retain()
+    assert not result["ok"]
+    assert result["outboxes"] == []
+    assert events_left() == everything
+    assert "nothing is deleted: repair this first" in retention.render_text(result)
+
+
+CHANGES = {
+    "lost": "delete from {table} where {is_event}",
+    "altered": "update {table} set value = concat(value, binary(' ')) where {is_event}",
+}
+
+
+@pytest.fixture
+def retired_event(spoiled: Stack) -> Iterator[str]:
+    """A message all of whose events are deleted from the outbox; later tests know nothing of it."""
+    [message_id] = orders(1)
+    until_handled()
+    event_of(message_id)
+    retire = "select retire(%s, pg_current_xact_id()::text::bigint, 100000, '(0,0)')"
+    with connect(DATABASE, "purger") as purger:
+        purger.execute(retire, [retention.TYPES[DATABASE]])
+    yield message_id
+    with connect(DATABASE, "postgres") as admin:
+        admin.execute("truncate retired")
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("defect", ["lost", "altered", "forged"])
+def test_what_happens_to_a_retired_event_is_found(
+    retired_event: str, judge_since: JudgeSince, spark: SparkSession, delta_root: Path, defect: str
+) -> None:
+    """A landed event is removed, one is altered, one is forged: the note does not match any more.
+
+    The control: before that, it does.
+    """
+    wanted = (RETIRED_TO_LANDED, "different", FULFILLMENTS)
+    assert wanted not in defects_in(delta_root, judge_since(full=True))
+    event = event_of(retired_event)
+    if defect == "forged":
+        forged = event.headers | {"id": fresh("forged").encode()}
+        publish(FULFILLMENTS, event._replace(headers=forged))
+    else:
+        table = f"delta.`{delta_root}/landed/{FULFILLMENTS}`"
+        is_event = f"get_json_object(string(value), '$.message_id') = '{retired_event}'"
+        spark.sql(CHANGES[defect].format(table=table, is_event=is_event))
+    found = defects_in(delta_root, judge_since(full=True))
+    assert wanted in found, sorted(found)
