@@ -5,8 +5,14 @@ from signal import SIGKILL, SIGSTOP
 from typing import NamedTuple
 
 from lab.faults import strikes
+from lab.faults.kafka_errors import (
+    COORDINATOR_NOT_AVAILABLE,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    OFFSET_COMMIT,
+    PRODUCE,
+)
 from lab.faults.site import WORKERS
-from lab.faults.strikes import FETCH, OFFSET_COMMIT, PRODUCE, Strike
+from lab.faults.strikes import FETCH, Strike
 
 MANY = 20  # seeds of what may strike at any moment
 FEW = 2  # seeds of what lasts for seconds
@@ -56,14 +62,18 @@ EFFECTS = {  # what is asked over a wire that has an effect, so that its answer 
     "land-kafka": strikes.kafka_request(FETCH),
 }
 ERRORS = {
-    "producer-kafka": strikes.demand_replicas("order.events", strikes.waiting_records),
-    "service-kafka": strikes.demand_replicas("__consumer_offsets", strikes.uncommitted_records),
+    "producer-kafka": strikes.answer_with_kafka_error(
+        "producer-kafka", PRODUCE, NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    ),
+    "service-kafka": strikes.answer_with_kafka_error(
+        "service-kafka", OFFSET_COMMIT, COORDINATOR_NOT_AVAILABLE
+    ),
     "service-postgres": strikes.refuse_role("app", "service-postgres"),
     "service-audit": strikes.answer_with_errors,
     "audit-postgres": strikes.refuse_role("audit", "audit-postgres"),
     "connect-postgres": strikes.refuse_role("cdc", "connect-postgres"),
-    "connect-kafka": strikes.demand_replicas(
-        "fulfillment.events", strikes.complaints_of_connect, of_all_runs=True
+    "connect-kafka": strikes.answer_with_kafka_error(
+        "connect-kafka", PRODUCE, NOT_ENOUGH_REPLICAS_AFTER_APPEND
     ),
     "land-kafka": strikes.refuse("land-kafka"),
 }

@@ -14,19 +14,12 @@ from typing import NamedTuple
 
 import psutil
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # no __all__
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
 
 from contract.names import INPUT_TOPIC
 from lab.environment import connect_as_admin
 from lab.faults.load import Load
 from lab.faults.site import WORKERS, Site
-from lab.faults.wire import Damage, Drip, LoseAnswer, Mute, Refuse, Wanted, Witness
+from lab.faults.wire import ChangeAnswer, Damage, Drip, LoseAnswer, Mute, Refuse, Wanted, Witness
 from ops.stack.supervisor import until
 
 STRIKE_SECONDS = 60  # until somebody comes to the point, or some harm is done
@@ -34,7 +27,7 @@ STIR_SECONDS = 5.0  # one rebalance may be too few for a plan that lets others p
 STOPPED_SECONDS = 5.0  # beyond each timeout in PATIENCE
 CUTS = 3
 LONGEST_DELAYS = {"during-append": 1.0}  # a step of Spark takes longer than one of the service
-PRODUCE, FETCH, OFFSET_COMMIT = 0, 1, 8
+FETCH = 1
 NOT_AVAILABLE = b"HTTP/1.1 %s\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 HTTP_ERRORS = (b"500 Internal Server Error", b"503 Service Unavailable", b"429 Too Many Requests")
 FULL = "No space left on device"
@@ -335,51 +328,14 @@ def refuse_role(role: str, wire: str) -> Strike:
     return strike
 
 
-def demand_replicas(
-    topic: str, notice: Callable[[Site, Trial], int], *, of_all_runs: bool = False
-) -> Strike:
-    """Let the broker answer NOT_ENOUGH_REPLICAS: it has one, and the topic demands two.
-
-    What the notice says may be of this moment, or have grown in all runs.
-    """
+def answer_with_kafka_error(wire: str, api_key: int, code: int) -> Strike:
+    """Let the broker do what it is asked, and answer with an error."""
 
     def strike(site: Site, trial: Trial) -> int:
-        before = notice(site, trial) if of_all_runs else 0
-        demand(site, topic, "2")
-        try:
-            until(lambda: notice(site, trial) > before, STRIKE_SECONDS)
+        make = partial(ChangeAnswer, api_key, code, limit=trial.rng.randint(1, 3))
+        with damaged(site, [wire], make) as [damage]:
+            until(lambda: damage.hits > 0, STRIKE_SECONDS)
             time.sleep(1)
-            return max(0, notice(site, trial) - before)
-        finally:
-            demand(site, topic, "1")
+        return damage.hits
 
     return strike
-
-
-def demand(site: Site, topic: str, replicas: str) -> None:
-    """Set how many replicas must be in sync for a write to this topic."""
-    admin = AdminClient({"bootstrap.servers": site.stack.env()["KAFKA_BOOTSTRAP_SERVERS"]})
-    entry = ConfigEntry(
-        "min.insync.replicas", replicas, incremental_operation=AlterConfigOpType.SET
-    )
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result(10)
-
-
-def waiting_records(_site: Site, trial: Trial) -> int:
-    """Return how many records the producer cannot get rid of."""
-    is_held_up = trial.load.waiting > 3
-    return trial.load.waiting if is_held_up else 0
-
-
-def complaints_of_connect(site: Site, _trial: Trial) -> int:
-    """Return how often the worker has logged the broker's error, in all runs."""
-    return count_in_log(site, "connect", "NOT_ENOUGH_REPLICAS")
-
-
-def uncommitted_records(site: Site, _trial: Trial) -> int:
-    """Return how many records are handled and cannot be committed, if there are more than a few."""
-    observer = site.observer
-    ends = {number: end for (_, number), (_, end) in observer.ends([INPUT_TOPIC]).items()}
-    behind = sum(ends.values()) - sum(observer.committed(ends).values())
-    return behind if behind > 20 else 0

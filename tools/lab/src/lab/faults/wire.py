@@ -6,6 +6,7 @@ Nothing of the parts knows of it: each is told that the other is where the wire 
 import socket
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Protocol, Self
 
+from lab.faults.kafka_errors import HEAD, Request, read_number, read_request, with_errors
 from lab.kafka_proxy import hang_up, start_accepting
 from ops.settings import HOST
 
@@ -130,6 +132,47 @@ class LoseAnswer:
     def is_due(self, pair: Pair) -> bool:
         """Return whether an answer on this connection may get lost."""
         return pair in self.asked and self.hits < self.limit
+
+
+@dataclass
+class ChangeAnswer:
+    """A Kafka broker does what was asked, and its answer carries an error of ours."""
+
+    api_key: int
+    code: int
+    limit: int = 1
+    hits: int = 0
+    asked: dict[Pair, dict[int, Request]] = field(default_factory=lambda: defaultdict(dict))
+
+    def pass_on(self, pair: Pair, way: Way, data: bytes) -> Iterator[bytes]:
+        """Yield all of it, the wanted answers with the error."""
+        for frame in split_frames(data):
+            yield self.remember(pair, frame) if way is Way.REQUEST else self.change(pair, frame)
+
+    def remember(self, pair: Pair, frame: bytes) -> bytes:
+        """Keep in mind that an answer to change will come."""
+        is_wanted = frame[4:6] == self.api_key.to_bytes(2, "big")
+        if is_wanted and len(frame) >= HEAD + 2:
+            request = read_request(frame)
+            self.asked[pair][request.number] = request
+        return frame
+
+    def change(self, pair: Pair, frame: bytes) -> bytes:
+        """Return the answer with the error, if it is a wanted one and not beyond the limit."""
+        is_whole = len(frame) > HEAD and len(frame) == 4 + int.from_bytes(frame[:4])
+        request = self.asked[pair].pop(read_number(frame), None) if is_whole else None
+        if request is None or self.hits == self.limit:
+            return frame
+        self.hits += 1
+        return with_errors(request, frame, self.code)
+
+
+def split_frames(data: bytes) -> Iterator[bytes]:
+    """Yield Kafka's frames, and what is left of a frame that goes on in the next bytes."""
+    while data:
+        end = 4 + int.from_bytes(data[:4])
+        yield data[:end]
+        data = data[end:]
 
 
 @dataclass
