@@ -55,7 +55,7 @@ def world(run: str = "t") -> Facts:
     for topic_rows in (tables.events, tables.audit_events):
         records += [published(row, offset) for offset, row in enumerate(topic_rows)]
     ends = {0: len(sent)}
-    return Facts(sent, tables, records, dict(ends), ends, list(records))
+    return Facts(sent, tables, records, dict(ends), ends, landed=list(records))
 
 
 def fulfilled(order: Order) -> Fulfilled:

@@ -153,6 +153,18 @@ def test_a_second_copy_with_the_same_bytes_is_allowed() -> None:
     assert judge(facts._replace(records=[*facts.records, copy], landed=None)) == []
 
 
+def test_an_event_of_an_earlier_run_may_come_again_but_only_with_its_bytes() -> None:
+    """A connector that starts again publishes what it had published before the run began."""
+    facts = world()
+    row = facts.tables.events[0]
+    earlier = row._replace(event_id="of an earlier run", seq=0)
+    again = published(earlier, 999)
+    facts = facts._replace(records=[*facts.records, again], earlier=[earlier], landed=None)
+    assert judge(facts) == []
+    other = facts._replace(earlier=[earlier._replace(payload="{}")])
+    assert [finding.invariant for finding in judge(other)] == ["I8"]
+
+
 def test_a_sequence_that_was_turned_round_is_found() -> None:
     """Two events of one key come as they were written."""
     facts = world()

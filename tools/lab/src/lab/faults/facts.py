@@ -107,11 +107,16 @@ class Tables(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Everything that the judge is told; `landed` is None where nothing has landed yet."""
+    """Everything that the judge is told.
+
+    `earlier` are events of earlier runs that are on a topic again; `landed` is None where nothing
+    has landed yet.
+    """
 
     sent: Sequence[Sent]
     tables: Tables
     records: Sequence[Record]
     committed: Mapping[int, int]
     ends: Mapping[int, int]
+    earlier: Sequence[Event] = ()
     landed: Sequence[Record] | None = None

@@ -198,6 +198,7 @@ def check_topics(facts: Facts) -> Iterator[Finding]:
     for event_id, row in rows.items():
         if event_id not in copies:
             yield Finding("I6", event_id, f"is in the outbox and not on {row.topic}")
+    rows.update({event.event_id: event for event in facts.earlier})
     for event_id, records in copies.items():
         written = rows.get(event_id)
         if written is None:

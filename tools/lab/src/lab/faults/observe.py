@@ -71,6 +71,14 @@ AUDITED = """
     from audit_entry
     where starts_with(message_id, %(prefix)s)
 """
+# What an earlier run wrote: a connector that starts again publishes it once more.
+EARLIER = """
+    select
+        seq, event_id::text, aggregate_type || '.events', aggregate_id, event_type, payload::text,
+        xmin::text::bigint
+    from outbox
+    where seq <= %(after)s and event_id = any(%(ids)s::uuid[])
+"""
 LAST = "select coalesce(max(seq), 0) from outbox"
 LANDED = """
     select partition, "offset", key, value, headers
@@ -193,8 +201,9 @@ class Observer:
         committed = self.committed(ends)
         tables = self.tables()
         self.read_on()
+        earlier = self.earlier_events()
         lake = list(self.landed()) if landed else None
-        return Facts(sent, tables, self.records, committed, ends, lake)
+        return Facts(sent, tables, self.records, committed, ends, earlier, lake)
 
     def committed(self, partitions: Iterable[int]) -> dict[int, int]:
         """Return what the service's group has committed."""
@@ -250,6 +259,19 @@ class Observer:
                 Event(*row) for row in self.rows(audit, OUTBOX, {"after": scope.audit_outbox})
             ],
         )
+
+    def earlier_events(self) -> list[Event]:
+        """Return those events on the topics that were written before this scope."""
+        ids = [record.header("id") for record in self.records if record.place.topic != INPUT_TOPIC]
+        befores = {
+            "DATABASE_URL": self.scope.outbox,
+            "AUDIT_DATABASE_URL": self.scope.audit_outbox,
+        }
+        return [
+            Event(*row)
+            for setting, after in befores.items()
+            for row in self.rows(setting, EARLIER, {"after": after, "ids": ids})
+        ]
 
     def rows(self, setting: str, sql: str, parameters: dict[str, Any] | None = None) -> list[Row]:
         """Return the rows of a statement in the database of this setting."""
