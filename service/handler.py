@@ -218,7 +218,7 @@ def compare(
         if isinstance(item, DeadLetter) or item.message_id not in known:
             continue
         found = known[item.message_id]
-        if item.value_sha256 == found.value_sha256:
+        if found.value_sha256 in (None, item.value_sha256):
             handled.append(item)
         else:
             conflict = DeadLetter(item.record, "conflict", CONFLICT)

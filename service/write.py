@@ -24,24 +24,30 @@ EVENT_TYPE = re.compile(r"[a-z]+(-[a-z]+)+")  # how a literal of the rule shows 
 
 # What is known of messages that are not fresh. The statement of write.sql cannot see what a worker
 # that it waited for has committed; this one can. A store that keeps no row for each message still
-# has the outbox's, whose event id is derived. Where tracking has a row and the outbox has none, the
-# event was deleted after its audit, so there is nothing left to send.
-FIND_KNOWN = text("""
+# has the business's rows, and the outbox's, whose event id is derived. Where a message is known and
+# the outbox has no row, the event was deleted after its audit, so there is nothing left to send.
+FIND_KNOWN = """
+    with delivered as materialized (
+        select *
+        from json_to_recordset(cast(:items as json)) as record (message_id text, event_id uuid)
+    ),
+    known as materialized (
+        {known}
+    )
     select
-        item.message_id,
-        encode(coalesce(tracking.value_sha256, item.value_sha256), 'hex') as value_sha256,
+        delivered.message_id,
+        encode(coalesce(known.value_sha256, tracking.value_sha256), 'hex') as value_sha256,
         outbox.event_type,
         tracking.audited_at is not null
             or tracking.audit_error is not null
             or outbox.event_id is null as audited
-    from json_to_recordset(cast(:items as json)) as item (
-        message_id text, value_sha256 bytea, event_id uuid
-    )
+    from delivered
+    left join known on known.message_id = delivered.message_id
     left join tracking
-        on tracking.subscriber = :subscriber and tracking.message_id = item.message_id
-    left join outbox on outbox.event_id = item.event_id
-    where tracking.message_id is not null or outbox.event_id is not null
-""")
+        on tracking.subscriber = :subscriber and tracking.message_id = delivered.message_id
+    left join outbox on outbox.event_id = delivered.event_id
+    where num_nonnulls(known.message_id, tracking.message_id, outbox.event_id) > 0
+"""
 
 # A deferred constraint would be checked at the commit only.
 CHECK_AT_ONCE = text("set constraints all immediate")
@@ -57,13 +63,18 @@ def read_sql(file: Path) -> str:
     return "\n".join(code).strip()
 
 
+# What a rule without such rows knows.
+NOTHING = "select null::text as message_id, null::bytea as value_sha256 where false"
+
+
 class Rule(NamedTuple):
-    """A business rule: service/rule.py with rule.sql, or a test's own."""
+    """A business rule: service/rule.py with rule.sql and known.sql, or a test's own."""
 
     sql: str
     columns: str
     facts: Callable[[Message, str], dict[str, Any]]
     events: tuple[Event, ...]
+    known: str = NOTHING  # SQL: of the messages in `delivered`, those that its rows know
 
     def outcomes(self) -> dict[str, str]:
         """Return the outcome of a message by the type of its deciding event."""
@@ -74,7 +85,7 @@ class Rule(NamedTuple):
         return [event.event_type for event in self.events if event.follows]
 
 
-RULE = Rule(read_sql(HERE / "rule.sql"), COLUMNS, facts, EVENTS)
+RULE = Rule(read_sql(HERE / "rule.sql"), COLUMNS, facts, EVENTS, read_sql(HERE / "known.sql"))
 
 
 def write(
@@ -121,7 +132,6 @@ def write_on(
     """Execute the statement of the batch, and a second one if some of its messages are repeats."""
     messages = {item.message_id: item for item in items if isinstance(item, Message)}
     parameters = {"subscriber": subscriber, "items": rows(items, subscriber, rule), **bound}
-    outcomes = rule.outcomes()
     returned = connection.execute(statement(fresh, rule), parameters)
     event_types = {row.message_id: row.event_type for row in returned}
     repeats = []
@@ -131,7 +141,8 @@ def write_on(
     known: dict[str, Handled] = {}
     if repeats:
         repeated_rows = rows(repeats, subscriber, rule)
-        known = find_known(connection, subscriber, repeated_rows, outcomes)
+        known = find_known(connection, subscriber, repeated_rows, rule)
+    outcomes = rule.outcomes()
     for message_id, message in messages.items():
         if message_id not in event_types:
             outcome = ACCEPTED
@@ -144,15 +155,22 @@ def write_on(
 
 
 def find_known(
-    connection: Connection, subscriber: str, items: str, outcomes: dict[str, str]
+    connection: Connection, subscriber: str, items: str, rule: Rule
 ) -> dict[str, Handled]:
     """Return what is known of messages that were handled before."""
     parameters = {"subscriber": subscriber, "items": items}
+    outcomes = rule.outcomes()
     known = {}
-    for row in connection.execute(FIND_KNOWN, parameters):
+    for row in connection.execute(known_statement(rule), parameters):
         outcome = outcomes.get(row.event_type)
         known[row.message_id] = Handled(row.value_sha256, outcome, row.audited, first=False)
     return known
+
+
+@cache
+def known_statement(rule: Rule = RULE) -> TextClause:
+    """Return how to find what is known of messages, with this rule's part in it."""
+    return text(FIND_KNOWN.replace("{known}", rule.known))
 
 
 @cache
@@ -161,6 +179,7 @@ def statement(fresh: str, rule: Rule = RULE) -> TextClause:
     check_event_types(rule)
     types = {outcome: event_type for event_type, outcome in rule.outcomes().items()}
     parts = {
+        "{known}": rule.known,
         "{fresh}": fresh.strip(),
         "{rule}": rule.sql,
         "{columns}": rule.columns.strip(),

@@ -4,6 +4,7 @@
 --
 -- service/write.py puts in
 --   columns          the rule's own columns of item
+--   known            known.sql: what the business's own rows know
 --   fresh            the dedup store's expressions; they end in fresh (message_id)
 --   rule             rule.sql; it ends in decision
 --   events           the contract's events
@@ -12,9 +13,9 @@
 -- Each insert sorts by its own unique key, so that two workers with the same messages wait for
 -- each other instead of deadlocking.
 
-with item as materialized (
+with delivered as materialized (
     select *
-    from json_to_recordset(cast(:items as json)) as received (
+    from json_to_recordset(cast(:items as json)) as record (
         n int,
         -- A column of its own, because the planner expects half of the rows to be true. For
         -- `dead_letter is null` it would expect one row, and join 500 by 500 in nested loops.
@@ -31,6 +32,28 @@ with item as materialized (
         dead_letter json,
         {columns}
     )
+),
+
+known as materialized (
+    {known}
+),
+
+-- What the business knows is never fresh, whatever the dedup store has forgotten. That is seen
+-- before the store is asked, and by the snapshot of this statement: whoever has written such a row
+-- since then has also claimed the message, so that the store tells.
+item as materialized (
+    select delivered.*
+    from delivered
+    left join known using (message_id)
+    where known.message_id is null
+),
+
+-- The same value again, for a store that keeps a row for each message.
+repeated as (
+    select delivered.*
+    from delivered
+    join known using (message_id)
+    where coalesce(known.value_sha256 = delivered.value_sha256, true)
 ),
 
 {fresh},
@@ -117,7 +140,7 @@ published as (
     on conflict do nothing
 )
 
-select item.message_id, decided.event_type
-from item
-left join decided on decided.message_id = item.message_id and decided.is_deciding
-where item.is_message and decided.event_type is distinct from {accepted}
+select delivered.message_id, decided.event_type
+from delivered
+left join decided on decided.message_id = delivered.message_id and decided.is_deciding
+where delivered.is_message and decided.event_type is distinct from {accepted}

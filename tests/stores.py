@@ -16,5 +16,5 @@ def table_of(name: str) -> str:
     """Return the table in which a store keeps what it knows."""
     store = load_store(name)
     claim = store.FRESH if hasattr(store, "FRESH") else store.FENCED
-    [table] = re.findall(r"insert into (\w+)", claim)
+    [table] = set(re.findall(r"insert into (\w+)", claim))
     return str(table)

@@ -152,7 +152,8 @@ class Leases:
             )
         known = {key: complete(handled, items[key]) for key, handled in known.items()}
         for key, token in tokens.items():
-            self.held[key] = Claim(token, known[key].value_sha256)
+            value_sha256 = known[key].value_sha256 or items[key]["value_sha256"]
+            self.held[key] = Claim(token, value_sha256)
         return known
 
     def unclaimed(self, message: Message) -> ItemOfTable:
@@ -261,7 +262,7 @@ def complete(handled: Handled, item: ItemOfTable) -> Handled:
     if handled.first:
         return handled
     return handled._replace(
-        value_sha256=item["value_sha256"],
+        value_sha256=handled.value_sha256 or item["value_sha256"],
         audited=handled.audited or item["done"],
     )
 

@@ -14,7 +14,7 @@ from service.record import Item
 class Handled(NamedTuple):
     """What is known of a message, whichever worker handled it."""
 
-    value_sha256: str
+    value_sha256: str | None  # None: not known, because no row keeps it
     outcome: str | None  # None: not known any more, which happens only long after its audit
     audited: bool
     first: bool  # it was fresh, and has been handled just now
@@ -42,7 +42,7 @@ class InTransaction:
     """A store beside the business rows: its claim is part of their statement."""
 
     write: Write
-    fresh: str  # common table expressions over item; the last is fresh (message_id)
+    fresh: str  # common table expressions of write.sql; the last is fresh (message_id)
     needs_sequence: bool = False
 
     def claim(self, batch: Sequence[Item]) -> dict[str, Handled]:

@@ -2,8 +2,19 @@
 
 from service.dedup import DedupStore, InTransaction, Write
 
-# Insert first, ask never: the primary key decides who was first.
+# Insert first, ask never: the primary key decides who was first. A message that was forgotten and
+# comes again is remembered again; it was audited before it was forgotten.
 FRESH = """
+remembered as (
+    insert into tracking (
+        subscriber, message_id, value_sha256, topic, partition, "offset", audited_at
+    )
+    select :subscriber, message_id, value_sha256, topic, partition, "offset", now()
+    from repeated
+    order by message_id
+    on conflict do nothing
+),
+
 fresh as (
     insert into tracking (subscriber, message_id, value_sha256, topic, partition, "offset")
     select :subscriber, message_id, value_sha256, topic, partition, "offset"
@@ -75,5 +86,5 @@ select from deleted
 
 
 def make_store(write: Write) -> DedupStore:
-    """Return a store that forgets nothing by itself; what is deleted from it is fresh again."""
+    """Return a store that forgets nothing by itself."""
     return InTransaction(write, FRESH)

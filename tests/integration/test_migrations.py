@@ -5,19 +5,27 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import make_url
+from alembic import command
+from sqlalchemy import Engine, make_url
 
 from connect.topics import all_topics
-from contract.names import AUDIT_DATABASE, DATABASE
-from migrations.revisions import installed_extras
+from contract.names import AUDIT_DATABASE, DATABASE, SUBSCRIBER
+from migrations.revisions import alembic_config, installed_extras
+from migrations.settings import Settings
 from ops.settings import ROOT
 from ops.stack.database import tool
 from ops.stack.stack import Stack
-from tests.client import connect, fresh, query
+from service.database import connect_to
+from service.dedup.tracking import FRESH
+from service.handler import split_conflicts
+from service.write import write
+from tests.builders import record, value
+from tests.client import connect, fresh, query, until
 
 Env = dict[str, str]
 
@@ -271,6 +279,97 @@ def test_a_copy_does_not_touch_the_slot_of_the_original(copies: Env) -> None:
     assert len(query("select 1 from pg_replication_slots")) == 2
 
 
+@contextmanager
+def service_of(env: Env) -> Iterator[Engine]:
+    """Return the service's own way to the first database."""
+    engine = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
+    yield engine
+    engine.dispose()
+
+
+def write_all(engine: Engine, subjects: dict[str, str]) -> None:
+    """Handle a good message for each of these subjects, one after the other."""
+    for message_id, subject in subjects.items():
+        [batch] = split_conflicts([record(message_id, value(subject))])
+        write(engine, SUBSCRIBER, FRESH, batch)
+
+
+def go_back(env: Env, revision: str) -> None:
+    """Take the first database back to a revision of the core."""
+    settings = Settings(
+        admin_database_url=env["ADMIN_DATABASE_URL"],
+        admin_database_password_file=Path(env["ADMIN_DATABASE_PASSWORD_FILE"]),
+        database_url=env["DATABASE_URL"],
+    )
+    with alembic_config(settings, DATABASE, {}) as config:
+        command.downgrade(config, revision)
+
+
+BUSINESS_ROWS = """
+    select subscriber, message_id, encode(value_sha256, 'hex'), '' as fulfilled_by
+    from fulfillment
+    union all
+    select subscriber, message_id, encode(value_sha256, 'hex'), fulfilled_by
+    from rejection
+    order by message_id
+"""
+BUILDS = """
+    select wait_event_type
+    from pg_stat_activity
+    where datname = current_database() and query like 'create index concurrently%%'
+"""
+
+
+def test_what_is_there_already_gets_its_value(copies: Env) -> None:
+    """From tracking, and a rejection from its event; what cannot be known is null, or not there.
+
+    Killed before it was noted, the revision is run again, and says the same.
+    """
+    database = names(copies)[0]
+    subjects = {"m-1": "s-1", "m-1-again": "s-1", "m-2": "s-2", "m-2-again": "s-2"}
+    assert migrate(copies, "upgrade", "--without-slots").returncode == 0
+    with service_of(copies) as engine:
+        write_all(engine, subjects)
+    whole = query(BUSINESS_ROWS, database=database)
+    assert [message_id for _, message_id, _, _ in whole] == sorted(subjects)
+    execute(copies, "delete from tracking where message_id = 'm-2'")
+    execute(copies, "delete from outbox where payload->>'message_id' = 'm-2-again'")
+
+    go_back(copies, "0013")
+    assert migrate(copies, "upgrade", "--without-slots").returncode == 0
+
+    first, again, forgotten, _retired = whole
+    filled = [first, again, (SUBSCRIBER, forgotten[1], None, forgotten[3])]
+    assert query(BUSINESS_ROWS, database=database) == filled
+    execute(copies, "update alembic_version set version_num = '0013' where version_num = '0014'")
+    done = migrate(copies, "upgrade", "--without-slots")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert query(BUSINESS_ROWS, database=database) == filled
+
+
+def test_no_writer_waits_while_it_is_filled(copies: Env) -> None:
+    """The index is built beside the writers, even while somebody holds it up."""
+    database = names(copies)[0]
+    assert migrate(copies, "upgrade", "--without-slots").returncode == 0
+    go_back(copies, "0013")
+    with connect(database, "reconciler") as reader, service_of(copies) as engine:
+        reader.execute("begin isolation level repeatable read")
+        reader.execute("select from dead_letter")
+        words = [sys.executable, "-m", "migrations", "upgrade", "--without-slots"]
+        with subprocess.Popen(words, env=copies, stdout=subprocess.DEVNULL) as upgrade:
+            until(
+                lambda: query(BUILDS, database=database, role="postgres"),
+                lambda found: found == [("Lock",)],
+                30,
+                "no index is being built",
+            )
+            write_all(engine, {"m-1": "s-1"})
+            assert upgrade.poll() is None
+            reader.execute("commit")
+    assert upgrade.returncode == 0
+    assert len(query(BUSINESS_ROWS, database=database)) == 1
+
+
 DENIED = [
     ("app", "fulfillment", "update outbox set payload = '{}'"),
     ("app", "fulfillment", "delete from outbox"),
@@ -278,6 +377,9 @@ DENIED = [
     ("app", "fulfillment", "update tracking set message_id = 'x'"),
     ("app", "fulfillment", "delete from tracking"),
     ("app", "fulfillment", "update fulfillment set message_id = 'x'"),
+    ("app", "fulfillment", "delete from fulfillment"),
+    ("app", "fulfillment", "delete from rejection"),
+    ("app", "fulfillment", "update rejection set value_sha256 = null"),
     ("app", "fulfillment", "delete from dead_letter"),
     ("app", "fulfillment", "delete from refusal"),
     ("app", "fulfillment", "insert into refusal_allowed default values"),
@@ -300,9 +402,12 @@ DENIED = [
     ("cdc", "fulfillment", "drop publication outbox"),
     ("cdc", "audit", "select * from audit_entry"),
     ("reconciler", "fulfillment", "delete from tracking"),
+    ("reconciler", "fulfillment", "insert into rejection default values"),
     ("purger", "fulfillment", "insert into tracking default values"),
     ("purger", "fulfillment", "update tracking set value_sha256 = sha256('')"),
     ("purger", "fulfillment", "select * from fulfillment"),
+    ("purger", "fulfillment", "delete from fulfillment"),
+    ("purger", "fulfillment", "delete from rejection"),
     ("purger", "fulfillment", "delete from outbox"),
     ("purger", "fulfillment", "delete from dead_letter"),
     ("purger", "fulfillment", "select payload from outbox"),

@@ -4,16 +4,18 @@
 -- These are common table expressions of the statement in write.sql. They find
 --   item    each message of the batch, with the columns that service/rule.py adds to it
 --   fresh   the message_id of each message that has not been handled before
--- and end in
+-- write the rows that the business keeps for ever, each with the message and the hash of its value
+-- (known.sql finds them when the message comes again), and end in
 --   decision (message_id, n, event_type, aggregate_id, payload)
 
 accepted as (
     insert into booking (
-        payment_id, booking_id, message_id, customer_id, placed_at, total, currency
+        payment_id, booking_id, subscriber, message_id, value_sha256, customer_id, placed_at,
+        total, currency
     )
     select
-        payment_id, booking_id, message_id, customer_id, placed_at::timestamptz,
-        total::numeric, currency
+        payment_id, booking_id, :subscriber, message_id, value_sha256, customer_id,
+        placed_at::timestamptz, total::numeric, currency
     from item
     join fresh using (message_id)
     where is_bookable
@@ -33,6 +35,22 @@ judged as materialized (
     from item
     join fresh using (message_id)
     left join accepted using (message_id)
+),
+
+rejected as materialized (
+    select
+        *,
+        case when is_bookable then 'already_booked' else 'currency_not_booked' end as reason
+    from judged
+    where booked_by is distinct from message_id
+),
+
+noted as (
+    insert into rejection (subscriber, message_id, value_sha256, payment_id, reason, booked_by)
+    select :subscriber, message_id, value_sha256, payment_id, reason, booked_by
+    from rejected
+    order by message_id
+    on conflict do nothing
 ),
 
 decision as (
@@ -74,17 +92,7 @@ decision as (
         payment_id,
         (
             select row_to_json(body)
-            from (
-                select
-                    message_id,
-                    payment_id,
-                    case
-                        when is_bookable then 'already_booked'
-                        else 'currency_not_booked'
-                    end as reason,
-                    booked_by
-            ) as body
+            from (select message_id, payment_id, reason, booked_by) as body
         )
-    from judged
-    where booked_by is distinct from message_id
+    from rejected
 )

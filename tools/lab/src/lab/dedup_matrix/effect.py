@@ -39,6 +39,8 @@ WRITE = """
             order_id text,
             sequence bigint
         )
+    ), repeated as (
+        select * from item where false -- no row of the business knows any
     ), {fresh}, effect as (
         insert into dedup_matrix.effect
         select :subscriber, message_id, encode(value_sha256, 'hex')
@@ -85,7 +87,9 @@ def write(
 
     Return what is known of every message.
     """
-    hashes = {item.message_id: item.value_sha256 for item in batch if isinstance(item, Message)}
+    hashes: dict[str, str | None] = {
+        item.message_id: item.value_sha256 for item in batch if isinstance(item, Message)
+    }
     moments.before()
     read_committed = engine.execution_options(isolation_level="READ COMMITTED")
     with classify_errors(), read_committed.connect() as connection:
@@ -96,7 +100,7 @@ def write(
     moments.after()
     others = [message_id for message_id in hashes if message_id not in firsts]
     if others:
-        hashes |= known_hashes(engine, subscriber, others)
+        hashes |= dict.fromkeys(others) | known_hashes(engine, subscriber, others)
     return {
         message_id: Handled(
             value_sha256=sha256,

@@ -64,7 +64,8 @@ def check_then_insert(
     settings: Settings, engine: Engine, _consumer: RecordConsumer, steps: Steps
 ) -> Steps:
     """Ask whether a message was handled before, and handle it if not: no key decides."""
-    write = partial(writing.write, engine, settings.subscriber, TRACK_WITHOUT_KEY)
+    forgetful = writing.RULE._replace(known=writing.NOTHING)
+    write = partial(writing.write, engine, settings.subscriber, TRACK_WITHOUT_KEY, rule=forgetful)
 
     def check_and_write(items: Sequence[Item]) -> Known:
         ids = [message.message_id for message in messages(items)]
