@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from contract.events import ACCEPTED, DEAD_LETTER, REASONS
+from contract.events import ACCEPTED, DEAD_LETTER, REASONS, REJECTED
 from spark.losses import Loss
 from spark.parts import Part
 from spark.positions import Position
@@ -34,7 +34,7 @@ DERIVED = (
     "lost_acknowledged",
     "lost_handled",
     "redelivery",
-    "rejection",
+    "rejected",
 )
 
 Frames = dict[str, DataFrame]
@@ -155,6 +155,7 @@ def derive_frames(frames: Mapping[str, DataFrame], parts: Sequence[Part]) -> Fra
     }
     values = {
         "accepted": ACCEPTED,
+        "rejected": REJECTED,
         "reasons": ",".join(REASONS),
         "dead_letter_outcome": DEAD_LETTER,
     }

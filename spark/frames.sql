@@ -214,18 +214,52 @@ select untracked.*
 from untracked
 join {known_tracking} using (message_id, sha256)
 
--- name: rejection
--- A rejection may have no winner; one that names a winner must name the right one.
+-- name: rejected
+-- What says that a message was rejected: its row, its event, or both. Of what was rejected before
+-- there were rows, some have none. A rejection may have no winner; one that names a winner must name
+-- the right one.
+with told as (
+    select
+        message_id,
+        source,
+        outcome,
+        written_by,
+        struct(order_id, reason, fulfilled_by) as content
+    from {outbox}
+    where outcome <> {accepted}
+),
+noted as (
+    select message_id, source, problem, struct(order_id, reason, fulfilled_by) as content
+    from {rejection}
+),
+either as (
+    select
+        coalesce(noted.message_id, told.message_id) as message_id,
+        coalesce(noted.source, told.source) as source,
+        coalesce(told.outcome, {rejected}) as outcome,
+        coalesce(noted.content, told.content) as content,
+        noted.problem as problem_of_row,
+        noted.content <> told.content as is_contradicted,
+        noted.message_id is null and told.written_by > first_noted as has_lost_its_row
+    from told
+    full join noted on noted.message_id = told.message_id
+    cross join (select min(written_by) as first_noted from {rejection})
+)
 select
-    rejection.*,
+    message_id,
+    source,
+    if(has_lost_its_row, null, outcome) as effect,
     case
-        when coalesce(find_in_set(reason, {reasons}), 0) = 0
-            then concat('rejected for a reason not in the contract: ', coalesce(reason, 'none'))
-        when fulfilled_by is null then null
+        when problem_of_row is not null then problem_of_row
+        when is_contradicted then 'its row and its event do not say the same'
+        when coalesce(find_in_set(content.reason, {reasons}), 0) = 0 then concat(
+            'rejected for a reason not in the contract: ', coalesce(content.reason, 'none')
+        )
+        when content.fulfilled_by is null then null
         when winner is null then 'rejected, but nobody fulfilled the order'
-        when winner <> fulfilled_by
-            then concat('rejected for ', fulfilled_by, ', fulfilled by ', winner)
+        when winner <> content.fulfilled_by
+            then concat('rejected for ', content.fulfilled_by, ', fulfilled by ', winner)
     end as problem
-from {outbox} as rejection
-left join (select order_id, message_id as winner from {known_fulfillment}) using (order_id)
-where outcome <> {accepted}
+from either
+left join (select order_id as won, message_id as winner from {known_fulfillment})
+    on won = content.order_id

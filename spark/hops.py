@@ -188,8 +188,9 @@ def service_hops(input_topic: str) -> list[Hop]:
                     id="message_id",
                     effect="'order ' || order_id",
                     fingerprint="compared",
+                    problem="problem",
                 ),
-                comes_out("rejection", id="message_id", effect="outcome", problem="problem"),
+                comes_out("rejected", id="message_id", effect="effect", problem="problem"),
                 must_agree(
                     "outbox",
                     id="message_id",

@@ -33,7 +33,7 @@ from spark.snapshot import Select, Selection, read_tables
 from spark.statements import read_statements
 
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
-WRITTEN = ("tracking", "fulfillment", "dead_letter", "outbox", "audit_entry")
+WRITTEN = ("tracking", "fulfillment", "rejection", "dead_letter", "outbox", "audit_entry")
 MOST_JUDGED_AGAIN = 20_000  # ids: for more, everything is judged
 JUDGED_WHOLE = ("forgotten", "forgotten_range", "retired")  # not again by this run
 PAIR_SCHEMA = "hop string, id string"
@@ -316,6 +316,7 @@ def look_up_all(since: Since, frames: Frames, keys: Keys) -> Frames:
         since,
         {
             "tracking": f"{is_message} or {is_at('tracking', keys.records)}",
+            "rejection": is_message,
             "dead_letter": is_at("dead_letter", keys.records),
             "audit_entry": is_message,
             "outbox": " or ".join(
@@ -328,7 +329,8 @@ def look_up_all(since: Since, frames: Frames, keys: Keys) -> Frames:
         },
     )
     events = frames["outbox"].unionByName(earlier["outbox"])
-    orders = list_ids(events.where(F.col("outcome") != ACCEPTED), "order_id")
+    rejected = events.where(F.col("outcome") != ACCEPTED).select("order_id")
+    orders = list_ids(rejected.union(earlier["rejection"].select("order_id")), "order_id")
     is_of_order = is_one_of("order_id", orders)
     return earlier | look_up(since, {"fulfillment": f"{is_message} or {is_of_order}"})
 

@@ -21,6 +21,8 @@ from spark.statements import read_statements
 # What an audit entry repeats of the event that it reports, beside the outcome.
 AUDITED = ("order_id", "fulfillment_id", "total")
 
+OTHER_VALUE = "its row is of another value than the message that was tracked"
+
 BEGIN = "begin isolation level repeatable read, read only"
 EXPORT = """
     select
@@ -39,6 +41,7 @@ BYTES_BEHIND = """
 """
 FOREIGN = (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege)
 FETCH_ROWS = 10_000
+OF_SUBSCRIBER = ("tracking", "forgotten", "forgotten_range", "rejection")
 STATEMENTS_FILE = Path(__file__).with_name("snapshot.sql")
 
 
@@ -167,7 +170,7 @@ def read_tables(
     statements = table_statements()
     outboxes = [read("outbox", database) for database in snapshots]
     retired = [read("retired", database) for database in snapshots]
-    of_subscriber = {name: read(name) for name in ("tracking", "forgotten", "forgotten_range")}
+    of_subscriber = {name: read(name) for name in OF_SUBSCRIBER}
     is_of_subscriber = F.col("subscriber") == subscriber
     frames = {
         **{name: rows.where(is_of_subscriber) for name, rows in of_subscriber.items()},
@@ -207,6 +210,7 @@ def table_statements() -> dict[str, str]:
         "audited_fields": ", ".join(["outcome", *audited_fields]),
         "outcomes": ", ".join(outcomes),
         "default_subscriber": f"'{SUBSCRIBER}'",
+        "other_value": f"'{OTHER_VALUE}'",
         "rows": "{rows}",
         "is_new": "{is_new}",
     }

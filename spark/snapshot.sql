@@ -52,14 +52,36 @@ select
 from retired
 
 -- name: fulfillment
+-- `problem` where it and tracking know the message by other values.
 select
     message_id,
     'message ' || message_id as source,
     order_id,
     jsonb_build_array({compared_columns})::text as compared,
+    case when value_sha256 <> tracked then {other_value} end as problem,
     written_by,
     {is_new} as is_new
 from fulfillment
+left join (
+    select subscriber, message_id, value_sha256 as tracked from tracking
+) as tracking using (subscriber, message_id)
+where {rows}
+
+-- name: rejection
+select
+    subscriber,
+    message_id,
+    'message ' || message_id as source,
+    order_id,
+    reason,
+    fulfilled_by,
+    case when value_sha256 <> tracked then {other_value} end as problem,
+    written_by,
+    {is_new} as is_new
+from rejection
+left join (
+    select subscriber, message_id, value_sha256 as tracked from tracking
+) as tracking using (subscriber, message_id)
 where {rows}
 
 -- name: dead_letter

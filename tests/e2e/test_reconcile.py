@@ -255,18 +255,31 @@ def defects_in(delta_root: Path, result: dict[str, Any]) -> set[tuple[str, str, 
     return set(zip(*columns, strict=True))
 
 
+def reject(winner: str) -> str:
+    """Send another message for an order that a message has won; return its id, once handled."""
+    [(order_id,)] = query("select order_id from fulfillment where message_id = %s", winner)
+    message_id = fresh("m")
+    send([Sent(message_id, order_id, value(order_id))])
+    until_handled()
+    assert query("select from rejection where message_id = %s", message_id)
+    return message_id
+
+
 def test_every_planted_defect_is_found(
     spoiled: Stack, reconcile: Reconcile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twelve orders, ten of them spoiled in one way each: each is found by its id, in its hop.
+    """Of fifteen messages thirteen are spoiled in one way each: each is found in its hop.
 
     With digests, as from 50,000 orders on; the tests beside this one do without.
     """
     monkeypatch.setenv("RECONCILE_DIGEST_ORDERS", "0")
     names = ["unpublished", "altered", "twice", "three times", "unaudited", "audited twice",
-             "unfulfilled", "other total", "unmarked", "phantom", "good", "also good"]  # fmt: skip
+             "unfulfilled", "other total", "other value", "unmarked", "phantom", "good",
+             "also good"]  # fmt: skip
     ids = dict(zip(names, orders(len(names)), strict=True))
     until_handled()
+    for name in ("rejected", "unrejected"):
+        ids[name] = reject(ids["good"])
     events = {name: event_of(message_id) for name, message_id in ids.items()}
     with connect("fulfillment", "postgres") as admin:
         spoil = admin.execute
@@ -287,6 +300,9 @@ def test_every_planted_defect_is_found(
             "update fulfillment set total = total + 0.01 where message_id = %s",
             [ids["other total"]],
         )
+        other_value = "update fulfillment set value_sha256 = sha256('other') where message_id = %s"
+        spoil(other_value.encode(), [ids["other value"]])
+        spoil("delete from rejection where message_id = %s", [ids["unrejected"]])
         spoil("update tracking set audited_at = null where message_id = %s", [ids["unmarked"]])
     with connect("audit", "postgres") as admin:
         admin.execute("delete from audit_entry where message_id = %s", [ids["unaudited"]])
@@ -312,6 +328,8 @@ def test_every_planted_defect_is_found(
         ("duplicate", ids["audited twice"]),
         ("missing", ids["unfulfilled"]),
         ("different", ids["other total"]),
+        ("different", ids["other value"]),
+        ("missing", ids["unrejected"]),
         ("missing", ids["unmarked"]),
     }
     by_event = {

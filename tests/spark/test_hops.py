@@ -25,6 +25,7 @@ from spark.hops import (
 from spark.losses import Loss
 from spark.outcome import count_outcomes, first_findings, late_partitions
 from spark.report import COUNTS
+from spark.snapshot import OTHER_VALUE
 from tests.spark.world import DECIDING, FULFILLMENTS, LAGGING, REJECTIONS, SETTLED, World
 
 HANDLED = input_to_tracking(INPUT_TOPIC)
@@ -87,6 +88,44 @@ def fulfillment_altered(world: World, message_id: str) -> Found:
     world.fulfill(message_id)
     world.find("fulfillment", message_id=message_id)["compared"] = "24.21"
     return {(TRACKING_TO_DECISION, message_id, "different")}
+
+
+def fulfillment_of_another_value(world: World, message_id: str) -> Found:
+    """A fulfillment row and tracking know the message by two values."""
+    world.fulfill(message_id)
+    world.find("fulfillment", message_id=message_id)["problem"] = OTHER_VALUE
+    return {(TRACKING_TO_DECISION, message_id, "different")}
+
+
+def rejection_removed(world: World, message_id: str) -> Found:
+    """A rejection whose row is gone, although the service had written such rows before."""
+    world.reject(f"earlier-{message_id}", fulfilled_by=None)
+    world.reject(message_id, fulfilled_by=None)
+    world.remove("rejection", message_id=message_id)
+    return {(TRACKING_TO_DECISION, message_id, "missing")}
+
+
+def rejection_altered(world: World, message_id: str) -> Found:
+    """A rejection row that gives another reason than its event."""
+    world.reject(message_id, fulfilled_by=None)
+    world.find("rejection", message_id=message_id)["reason"] = "bad weather"
+    return {(TRACKING_TO_DECISION, message_id, "different")}
+
+
+def rejection_of_another_value(world: World, message_id: str) -> Found:
+    """A rejection row and tracking know the message by two values."""
+    world.reject(message_id, fulfilled_by=None)
+    world.find("rejection", message_id=message_id)["problem"] = OTHER_VALUE
+    return {(TRACKING_TO_DECISION, message_id, "different")}
+
+
+def rejection_from_nowhere(world: World, message_id: str) -> Found:
+    """A rejection row of a message that was never handled."""
+    world.reject(f"real-{message_id}", fulfilled_by=None)
+    row = world.find("rejection", message_id=f"real-{message_id}")
+    other = {"message_id": message_id, "source": f"message {message_id}"}
+    world.tables["rejection"].append(row | other)
+    return {(TRACKING_TO_DECISION, message_id, "extra")}
 
 
 def fulfilled_and_rejected(world: World, message_id: str) -> Found:
@@ -307,9 +346,10 @@ def not_taken_yet_and_event_never_written(world: World, message_id: str) -> Foun
 DEFECTS: list[Plant] = [
     lost_order, conflict_in_silence, tracked_and_buried, tracked_with_another_hash,
     buried_other_bytes, tracked_from_nowhere, fulfillment_removed, fulfillment_altered,
-    fulfilled_and_rejected, rejected_for_nobody, rejected_for_another, rejected_for_no_reason,
-    event_never_written, two_event_ids, event_never_published, event_altered,
-    event_key_altered, event_from_nowhere, dead_letter_without_event,
+    fulfillment_of_another_value, rejection_removed, rejection_altered, rejection_of_another_value,
+    rejection_from_nowhere, fulfilled_and_rejected, rejected_for_nobody, rejected_for_another,
+    rejected_for_no_reason, event_never_written, two_event_ids, event_never_published,
+    event_altered, event_key_altered, event_from_nowhere, dead_letter_without_event,
     dead_letter_of_another_without_event, audit_entry_missing,
     audit_entry_doubled, audit_entry_altered, audit_refused, audit_not_marked, landed_row_removed,
     landed_row_doubled, acknowledged_and_altered, acknowledged_and_lost, other_way_than_meant,
@@ -342,6 +382,14 @@ def rejected(world: World, message_id: str) -> Found:
 def rejected_without_a_winner(world: World, message_id: str) -> Found:
     """A rejection for a reason that has no winner: nobody need have fulfilled the order."""
     world.reject(message_id, fulfilled_by=None)
+    return set()
+
+
+def rejected_before_there_were_rows(world: World, message_id: str) -> Found:
+    """An event from before the service wrote such rows, that no revision has found."""
+    world.reject(message_id, fulfilled_by=None)
+    world.remove("rejection", message_id=message_id)
+    world.find("outbox", event_id=f"event-{message_id}")["written_by"] = None
     return set()
 
 
@@ -411,8 +459,8 @@ def not_taken_yet(world: World, message_id: str) -> Found:
 
 
 LAWFUL: list[Plant] = [
-    redelivered, published_twice, rejected, rejected_without_a_winner, buried,
-    buried_with_known_bytes, buried_by_another, lagging,
+    redelivered, published_twice, rejected, rejected_without_a_winner,
+    rejected_before_there_were_rows, buried, buried_with_known_bytes, buried_by_another, lagging,
     lagging_and_not_tracked_yet, lagging_dead_letter, lagging_first_and_settled_redelivery,
     settled_and_lagging_redelivery, not_taken_yet,
 ]  # fmt: skip

@@ -36,13 +36,16 @@ SCHEMAS = {
     "tracking": """message_id string, source string, topic string, position string, partition int,
         offset bigint, sha256 string, marked boolean, audit_error string,
         handled_at timestamp, audit_source string, written_by bigint""",
-    "fulfillment": "message_id string, source string, order_id string, compared string",
+    "fulfillment": """message_id string, source string, order_id string, compared string,
+        problem string""",
+    "rejection": """message_id string, source string, order_id string, reason string,
+        fulfilled_by string, problem string, written_by bigint""",
     "dead_letter": """topic string, position string, source string, letter string,
         is_own boolean, written_by bigint""",
     "outbox": """event_id string, event_type string, topic string, key string, sha256 string,
         source string, message_id string, order_id string, reason string, fulfilled_by string,
         value_sha256 string, audit_entry_id string, occurred_at timestamp, letter string,
-        outcome string, compared string, audited string""",
+        outcome string, compared string, audited string, written_by bigint""",
     "audit_entry": """audit_entry_id string, idempotency_key string, message_id string,
         source string, audited string, compared string, written_by bigint""",
     "ledger": frames.LEDGER_SCHEMA,
@@ -70,6 +73,7 @@ class World:
     tables: dict[str, list[Row]] = field(init=False)
     ends: dict[tuple[str, int], int] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)  # that somebody has accepted
+    transaction: int = 0  # the latest that rejected a message
 
     def __post_init__(self) -> None:
         """Begin with empty tables."""
@@ -192,6 +196,10 @@ class World:
         payload = {"message_id": message_id, "order_id": order_id, "reason": reason}
         payload["fulfilled_by"] = fulfilled_by
         self.publish(f"event-{message_id}", REJECTIONS, order_id, payload, audited=body)
+        self.transaction += 1
+        written = {"source": f"message {message_id}", "written_by": self.transaction}
+        self.tables["rejection"].append({**payload, **written})
+        self.find("outbox", event_id=f"event-{message_id}")["written_by"] = self.transaction
         self.audit(message_id, order_id, f"key-{message_id}", body)
         return position
 

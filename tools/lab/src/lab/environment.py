@@ -32,7 +32,7 @@ PORTS = len(PORT_SETTINGS) + len(EXTRA_PORT_SETTINGS)
 TOPIC_SECONDS = 30
 DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 TABLES = {
-    "DATABASE_URL": "tracking, fulfillment, dead_letter, outbox",
+    "DATABASE_URL": "tracking, fulfillment, rejection, dead_letter, outbox",
     "AUDIT_DATABASE_URL": "audit_entry, outbox",
 }
 

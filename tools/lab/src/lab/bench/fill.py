@@ -16,7 +16,7 @@ from spark.statements import read_statements
 from spark.topics import topics_to_land
 
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
-OF_SERVICE = ("records", "tracking", "fulfillment", "dead_letter", "outbox")
+OF_SERVICE = ("records", "tracking", "fulfillment", "rejection", "dead_letter", "outbox")
 OF_AUDIT = ("audit_entry", "audit_outbox")
 AS_LANDED = (
     "topic",

@@ -57,13 +57,22 @@ where kind in ('order', 'second');
 
 -- name: fulfillment
 insert into fulfillment (
-    order_id, fulfillment_id, message_id, customer_id, placed_at, lines, total
+    order_id, fulfillment_id, subscriber, message_id, value_sha256, customer_id, placed_at, lines,
+    total
 )
 select
-    order_id, fulfillment_id, message_id, value::json->>'customer_id', '2026-11-21T10:00:00Z',
-    value::json->'lines', 48.40
+    order_id, fulfillment_id, '{subscriber}', message_id, sha256(convert_to(value, 'UTF8')),
+    value::json->>'customer_id', '2026-11-21T10:00:00Z', value::json->'lines', 48.40
 from bench_record
 where kind = 'order';
+
+-- name: rejection
+insert into rejection (subscriber, message_id, value_sha256, order_id, reason, fulfilled_by)
+select
+    '{subscriber}', message_id, sha256(convert_to(value, 'UTF8')), order_id, 'already_fulfilled',
+    'm-' || n
+from bench_record
+where kind = 'second';
 
 -- name: dead_letter
 insert into dead_letter (subscriber, topic, partition, "offset", kind, reason)

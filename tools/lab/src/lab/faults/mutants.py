@@ -178,6 +178,8 @@ SWALLOW = """
         delete from tracking where message_id in (select message_id from lost)
     ), no_effect as (
         delete from fulfillment where message_id in (select message_id from lost)
+    ), no_rejection as (
+        delete from rejection where message_id in (select message_id from lost)
     )
     delete from outbox where payload->>'message_id' in (select message_id from lost)
 """
