@@ -24,13 +24,12 @@ UNIT_TESTS += $(wildcard tools/lab/tests/unit) # copy: never
 
 # Lanes run side by side, since each mostly waits. Each has stacks of its own; the containers are apart.
 LAKE := $(wildcard tests/spark extras/*/tests/spark)
-# Nor do these need what the judges judge in the end; copy: never
-LAKE += $(addprefix tools/lab/tests/integration/test_,check_live.py dedup_machine.py dedup_matrix.py dynamodb.py) # copy: never
 LANES := test-together $(if $(LAKE),test-lake)
 BESIDE := $(LAKE)
 # copy: never {
 APART := $(UNIT_TESTS) tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
 APART += $(addprefix tools/lab/tests/e2e/test_,faults.py ladder.py)
+APART += $(addprefix tools/lab/tests/integration/test_,check_live.py dedup_machine.py dedup_matrix.py dynamodb.py)
 LANES += test-apart
 BESIDE += $(APART)
 # copy: }
