@@ -251,6 +251,33 @@ def retention(
 
 
 @app.command()
+def trace(
+    wanted: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="Of an order or a message; or a position, such as order.events/0/57.",
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Show where an order is, hop by hop, and where to look for what is not there.
+
+    Exit 1 if something waits, is missing or wrong, or if nothing is known of it.
+    """
+    from ops.trace.command import as_json as to_json
+    from ops.trace.command import is_fine, lines
+    from ops.trace.command import trace as look
+
+    traces = look(make_checked_stack().env(), wanted)
+    if as_json:
+        print(json.dumps(to_json(wanted, traces)))
+    else:
+        print("\n".join(lines(wanted, traces)))
+    raise typer.Exit(0 if is_fine(traces) else 1)
+
+
+@app.command()
 def offsets(
     accept_loss: Annotated[
         bool, typer.Option("--accept-loss", help="Go on at the first record that is there.")

@@ -1,0 +1,1 @@
+"""`pipeline trace`: where one order is, hop by hop."""

@@ -1,0 +1,100 @@
+-- What the databases know of an order, a message or a record, in PostgreSQL.
+
+-- name: message_ids
+-- Of an order: the message that has won it, and those that were rejected.
+select message_id
+from tracking
+where subscriber = %(subscriber)s and message_id = %(id)s
+
+union
+
+select message_id
+from tracking
+where subscriber = %(subscriber)s
+    and (topic, partition, "offset") = (%(topic)s, %(partition)s, %(offset)s)
+
+union
+
+select message_id
+from fulfillment
+where order_id = %(id)s
+
+union
+
+select message_id
+from fulfillment
+where message_id = %(id)s
+
+union
+
+select message_id
+from rejection
+where subscriber = %(subscriber)s and %(id)s in (order_id, message_id)
+
+-- name: tracking
+select topic, partition, "offset", handled_at, audited_at, audit_error, reason as audit_failure
+from tracking
+left join audit_failure using (subscriber, message_id, topic, partition, "offset")
+where subscriber = %(subscriber)s and message_id = %(message_id)s
+
+-- name: fulfillment
+select order_id, fulfillment_id::text as fulfillment_id
+from fulfillment
+where subscriber = %(subscriber)s and message_id = %(message_id)s
+
+-- name: rejection
+select order_id, reason, fulfilled_by
+from rejection
+where subscriber = %(subscriber)s and message_id = %(message_id)s
+
+-- name: events
+select
+    event_id::text as event_id,
+    event_type,
+    aggregate_type || '.events' as topic,
+    occurred_at
+from outbox
+where event_id = any(%(event_ids)s::uuid[])
+order by seq
+
+-- name: entry
+select audit_entry_id::text as audit_entry_id, idempotency_key, outcome
+from audit_entry
+where idempotency_key = %(idempotency_key)s
+
+-- name: letters
+-- The records of this key, with this message id, or at this position.
+select
+    dead_letter.topic,
+    dead_letter.partition,
+    dead_letter."offset",
+    dead_letter.kind,
+    dead_letter.reason,
+    buried_at,
+    event_id::text as event_id,
+    occurred_at
+from outbox
+join dead_letter
+    on dead_letter.subscriber = %(subscriber)s
+    and aggregate_id = concat_ws(
+        '/', dead_letter.topic, dead_letter.partition, dead_letter."offset"
+    )
+where event_type = 'record-dead-lettered'
+    and (
+        aggregate_id = %(id)s
+        or payload->>'key' = %(id_as_base64)s
+        or exists (
+            select
+            from json_array_elements(payload->'headers') as header
+            where header->>'name' = 'message_id' and header->>'value' = %(id_as_base64)s
+        )
+    )
+order by outbox.seq
+
+-- name: slot
+select
+    active,
+    wal_status,
+    pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::bigint as bytes_behind
+from pg_replication_slots
+where slot_name = %(slot)s
