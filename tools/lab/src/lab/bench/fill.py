@@ -1,5 +1,6 @@
 """Fills databases and landed tables with what many orders leave, by SQL and Spark."""
 
+from collections.abc import Mapping
 from functools import reduce
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import psycopg
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from contract.names import DATABASE, INPUT_TOPIC, SUBSCRIBER
+from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC, SUBSCRIBER
 from lab.environment import connect_as_admin
 from spark.landed_tables import COLUMNS, make_tables, table_path
 from spark.settings import Settings
@@ -16,8 +17,17 @@ from spark.statements import read_statements
 from spark.topics import topics_to_land
 
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
-OF_SERVICE = ("records", "tracking", "fulfillment", "rejection", "dead_letter", "outbox")
+OF_SERVICE = (
+    "record_table",
+    "records",
+    "tracking",
+    "fulfillment",
+    "rejection",
+    "dead_letter",
+    "outbox",
+)
 OF_AUDIT = ("audit_entry", "audit_outbox")
+LAST_EVENT = b"select coalesce(max(seq), 0) from outbox"
 AS_LANDED = (
     "topic",
     "partition",
@@ -29,35 +39,51 @@ AS_LANDED = (
 )
 
 
-def fill(env: dict[str, str], settings: Settings, spark: SparkSession, orders: int) -> None:
-    """Write all that so many orders leave in the databases and in the lake."""
+def fill(
+    env: dict[str, str], settings: Settings, spark: SparkSession, first: int, last: int
+) -> None:
+    """Write all that these orders leave in the databases and in the lake.
+
+    They are numbered from 1 on; a second call goes on where the first has ended.
+    """
+    orders = {"first": first, "last": last}
     with (
         connect_as_admin(env, "DATABASE_URL") as service,
         connect_as_admin(env, "AUDIT_DATABASE_URL") as audit,
     ):
+        last_events = {DATABASE: last_event(service), AUDIT_DATABASE: last_event(audit)}
         for name in OF_SERVICE:
-            service.execute(statement(name, orders).encode())
-        audit.execute(STATEMENTS["audited_table"].encode())
-        copy_audited(service, audit)
+            service.execute(statement(name, **orders).encode())
+        audit.execute(statement("audited_table").encode())
+        copy_audited(service, audit, orders)
         for name in OF_AUDIT:
             audit.execute(statement(name).encode())
         for database in (service, audit):
             database.execute("vacuum analyze")
-    fill_lake(settings, spark)
+    fill_lake(settings, spark, orders, last_events)
 
 
-def statement(name: str, orders: int = 0) -> str:
-    """Return a statement for so many orders."""
+def last_event(database: psycopg.Connection) -> int:
+    """Return the last number that the outbox has given."""
+    row = database.execute(LAST_EVENT).fetchone()
+    assert row is not None  # an aggregate has one row
+    return int(row[0])
+
+
+def statement(name: str, **numbers: int) -> str:
+    """Return a statement with these numbers in it."""
     sql = STATEMENTS[name]
-    values = {"orders": str(orders), "subscriber": SUBSCRIBER, "input_topic": INPUT_TOPIC}
+    values = {"subscriber": SUBSCRIBER, "input_topic": INPUT_TOPIC, **numbers}
     for field, value in values.items():
-        sql = sql.replace(f"{{{field}}}", value)
+        sql = sql.replace(f"{{{field}}}", str(value))
     return sql
 
 
-def copy_audited(service: psycopg.Connection, audit: psycopg.Connection) -> None:
+def copy_audited(
+    service: psycopg.Connection, audit: psycopg.Connection, orders: Mapping[str, int]
+) -> None:
     """Copy what the service sends from its database to the receiver's."""
-    query = statement("audited")
+    query = statement("audited", **orders)
     with (
         service.cursor().copy(f"copy ({query}) to stdout".encode()) as source,
         audit.cursor().copy("copy audited from stdin") as target,
@@ -66,14 +92,19 @@ def copy_audited(service: psycopg.Connection, audit: psycopg.Connection) -> None
             target.write(block)
 
 
-def fill_lake(settings: Settings, spark: SparkSession) -> None:
-    """Append what landing would have landed, to a table for each topic."""
+def fill_lake(
+    settings: Settings,
+    spark: SparkSession,
+    orders: Mapping[str, int],
+    last_events: Mapping[str, int],
+) -> None:
+    """Append what landing would have landed of these orders, to a table for each topic."""
     topics = topics_to_land(settings, []).all()
     make_tables(spark, settings.delta_root, topics)
     with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
-        rows = [snapshots[DATABASE].read(spark, statement("landed_records"))]
-        for snapshot in snapshots.values():
-            events = snapshot.read(spark, statement("landed_events"))
+        rows = [snapshots[DATABASE].read(spark, statement("landed_records", **orders))]
+        for name, snapshot in snapshots.items():
+            events = snapshot.read(spark, statement("landed_events", seq=last_events[name]))
             rows.append(events)
         landed = reduce(DataFrame.union, rows).selectExpr(*AS_LANDED).toDF(*COLUMNS)
         for topic in topics:

@@ -1,27 +1,51 @@
 -- What the service and the audit receiver have written after many orders, in PostgreSQL. Of 200
 -- orders four have a second message that was rejected, four records came twice, and one is none.
--- {names} in braces are numbers and ids that Python passes.
+-- {names} in braces are numbers and ids that Python passes: {first} and {last} are of orders, and
+-- {seq} is the last event of the outbox before them.
+
+-- name: record_table
+create table if not exists bench_record (
+    n              bigint,
+    kind           text,
+    partition      integer,
+    "offset"       bigint,
+    order_id       text,
+    message_id     text,
+    fulfillment_id uuid,
+    value          text
+);
+grant select on bench_record to reconciler;
 
 -- name: records
-create table bench_record as
 with record (n, kind) as (
-    select n, 'order' from generate_series(1, {orders}) as n
-    union all
-    select n, 'second' from generate_series(50, {orders}, 50) as n
-    union all
-    select n, 'again' from generate_series(51, {orders}, 50) as n
-    union all
-    select n, 'poison' from generate_series(200, {orders}, 200) as n
+    select n, kind
+    from generate_series({first}, {last}) as n
+    cross join lateral (
+        values
+            ('order', true),
+            ('second', n % 50 = 0),
+            ('again', n > 50 and n % 50 = 1),
+            ('poison', n % 200 = 0)
+    ) as of_n (kind, is_sent)
+    where is_sent
+),
+already as (
+    select partition, max("offset") + 1 as records
+    from bench_record
+    group by partition
 ),
 placed as (
     select
         n,
         kind,
-        n % 3 as partition,
-        row_number() over (partition by n % 3 order by n, kind) - 1 as "offset",
+        record.n % 3 as partition,
+        coalesce(records, 0)
+            + row_number() over (partition by n % 3 order by n, kind) - 1 as "offset",
         case kind when 'second' then 's-' else 'm-' end || n as message_id
     from record
+    left join already on already.partition = record.n % 3
 )
+insert into bench_record
 select
     n,
     kind,
@@ -43,8 +67,6 @@ select
 from placed
 order by partition, "offset";
 
-grant select on bench_record to reconciler;
-
 -- name: tracking
 insert into tracking (
     subscriber, message_id, value_sha256, topic, partition, "offset", audited_at
@@ -53,7 +75,7 @@ select
     '{subscriber}', message_id, sha256(convert_to(value, 'UTF8')), '{input_topic}', partition,
     "offset", now()
 from bench_record
-where kind in ('order', 'second');
+where kind in ('order', 'second') and n between {first} and {last};
 
 -- name: fulfillment
 insert into fulfillment (
@@ -64,7 +86,7 @@ select
     order_id, fulfillment_id, '{subscriber}', message_id, sha256(convert_to(value, 'UTF8')),
     value::json->>'customer_id', '2026-11-21T10:00:00Z', value::json->'lines', 48.40
 from bench_record
-where kind = 'order';
+where kind = 'order' and n between {first} and {last};
 
 -- name: rejection
 insert into rejection (subscriber, message_id, value_sha256, order_id, reason, fulfilled_by)
@@ -72,13 +94,13 @@ select
     '{subscriber}', message_id, sha256(convert_to(value, 'UTF8')), order_id, 'already_fulfilled',
     'm-' || n
 from bench_record
-where kind = 'second';
+where kind = 'second' and n between {first} and {last};
 
 -- name: dead_letter
 insert into dead_letter (subscriber, topic, partition, "offset", kind, reason)
 select '{subscriber}', '{input_topic}', partition, "offset", 'invalid', 'it is no JSON'
 from bench_record
-where kind = 'poison';
+where kind = 'poison' and n between {first} and {last};
 
 -- name: outbox
 insert into outbox (
@@ -126,7 +148,7 @@ select
     end,
     '00-22d265fb57045b82bc2398831b95d3b4-22d265fb57045b82-00'
 from bench_record
-where kind <> 'again'
+where kind <> 'again' and n between {first} and {last}
 order by partition, "offset";
 
 -- name: audited
@@ -141,10 +163,10 @@ select
     case kind when 'order' then '48.40' end as total,
     encode(sha256(convert_to(value, 'UTF8')), 'hex') as body_sha256
 from bench_record
-where kind in ('order', 'second')
+where kind in ('order', 'second') and n between {first} and {last}
 
 -- name: audited_table
-create table audited (
+create table if not exists audited (
     idempotency_key text,
     audit_entry_id  text,
     message_id      text,
@@ -154,6 +176,7 @@ create table audited (
     total           text,
     body_sha256     text
 );
+truncate audited;
 
 -- name: audit_entry
 insert into audit_entry (
@@ -197,19 +220,29 @@ select
     case when message_id is not null then 'message_id' end as header,
     message_id as header_value
 from bench_record
+where n between {first} and {last}
 
 -- name: landed_events
 -- The same for what Connect has published.
+with published as (
+    select
+        *,
+        aggregate_type || '.events' as topic,
+        (abs(hashtext(aggregate_id)) % 3)::int as partition,
+        row_number() over (
+            partition by aggregate_type, abs(hashtext(aggregate_id)) % 3
+            order by seq
+        ) - 1 as "offset"
+    from outbox
+)
 select
-    aggregate_type || '.events' as topic,
-    (abs(hashtext(aggregate_id)) % 3)::int as partition,
-    row_number() over (
-        partition by aggregate_type, abs(hashtext(aggregate_id)) % 3
-        order by seq
-    ) - 1 as "offset",
+    topic,
+    partition,
+    "offset",
     '2026-11-21 10:00:00+00'::timestamptz as timestamp,
     convert_to(aggregate_id, 'UTF8') as key,
     convert_to(payload::text, 'UTF8') as value,
     'id' as header,
     event_id::text as header_value
-from outbox
+from published
+where seq > {seq}

@@ -1,9 +1,12 @@
-"""A whole reconciliation of many orders, beside textbook joins of the same rows."""
+"""A whole reconciliation beside textbook joins of the same rows, and one of a few more orders."""
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
+from typing import NamedTuple
 
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
@@ -12,74 +15,162 @@ from lab.bench.fill import fill
 from lab.bench.numbers import Number, compare
 from lab.bench.textbook import DefectError, join_in_duckdb, join_in_spark
 from ops.stack.stack import Stack
+from spark.comparison import Judged
 from spark.comparison import compare as compare_hops
 from spark.frames import read_ledger
+from spark.horizon import RUN_ID, Horizon, read_horizon, read_versions
 from spark.landed_tables import landed_positions, read_landed
+from spark.positions import Position
 from spark.report import verdict_of
+from spark.seal import Run, seal
 from spark.session import make_session
 from spark.settings import Settings
-from spark.settled import Databases, Extent, Settled, persist_all
-from spark.snapshot import open_snapshots, read_tables
+from spark.settled import Databases, Extent, Settled, persist_all, select_since
+from spark.since import compare_since
+from spark.snapshot import open_snapshots, read_tables, select_all
 from spark.standstill import GroupLook, Patience
 from spark.topics import Topics, topics_to_land
 
 TIMES_AS_MANY = 10  # as for memory: few orders show what a session costs, and nothing else
+MORE = 0.01  # of the orders come after the horizon
+
+
+class Lake(NamedTuple):
+    """Databases and lake that are filled, and up to where."""
+
+    spark: SparkSession
+    settings: Settings
+    topics: Topics
+    extent: Mapping[Position, range]
 
 
 def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
-    """Compare a full reconciliation, its session's start left out, with joins of the same rows."""
+    """Compare reconciliations, their session's start left out, with joins of the same rows."""
     orders *= TIMES_AS_MANY
+    more = max(1, round(orders * MORE))
     env = stack.env()
     os.environ.update(env)
-    settings = Settings()
+    settings = Settings(reconcile_all_orders=0)  # few orders have a horizon here, too
     spark = make_session("bench", settings.spark_jars_dir)
-    with stack.step(f"fill databases and lake with {orders:,} orders"):
-        fill(env, settings, spark, orders)
-    topics = topics_to_land(settings, [])
+    try:
+        with stack.step(f"fill databases and lake with {orders:,} orders"):
+            fill(env, settings, spark, 1, orders)
+        lake = look_at_lake(spark, settings)
+        found = compare_with_textbooks(stack, lake, orders, rounds)
+        with stack.step("seal them"):
+            horizon = reconcile_and_seal(lake)
+        with stack.step(f"fill databases and lake with {more:,} more"):
+            fill(env, settings, spark, orders + 1, orders + more)
+        lake = look_at_lake(spark, settings)
+        return found + compare_since_and_all(stack, lake, horizon, orders + more, rounds)
+    finally:
+        spark.stop()
+
+
+def compare_with_textbooks(stack: Stack, lake: Lake, orders: int, rounds: int) -> list[Number]:
+    """Compare a whole reconciliation with joins of all rows."""
+    topics = lake.topics.all()
     arms = {
-        "ours": partial(reconcile, spark, settings, topics),
-        "DuckDB": partial(join_in_duckdb, settings, topics.all()),
-        "Spark": partial(join_in_spark, spark, settings, topics.all()),
+        "ours": partial(reconcile, lake),
+        "DuckDB": partial(join_in_duckdb, lake.settings, topics),
+        "Spark": partial(join_in_spark, lake.spark, lake.settings, topics),
     }
     rates = {name: partial(rate, arm, orders) for name, arm in arms.items()}
     goals = {"DuckDB": ">= 0.5", "Spark": ">= 1"}
-    found = compare("reconcile", rates, goals, rounds, stack.step)
-    spark.stop()
-    return found
+    return compare("reconcile", rates, goals, rounds, stack.step)
 
 
-def rate(arm: Callable[[], None], orders: int) -> float:
+def compare_since_and_all(
+    stack: Stack, lake: Lake, horizon: Horizon, orders: int, rounds: int
+) -> list[Number]:
+    """Compare a run that starts from a horizon with a whole one; both look after all orders."""
+    arms = {
+        "since": partial(reconcile_since, lake, horizon),
+        "all": partial(reconcile, lake),
+    }
+    rates = {name: partial(rate, arm, orders) for name, arm in arms.items()}
+    return compare("a few more", rates, {"all": ">= 5"}, rounds, stack.step)
+
+
+def rate(arm: Callable[[], object], orders: int) -> float:
     """Return how many orders a second an arm compares."""
     started = time.monotonic()
     arm()
     return orders / (time.monotonic() - started)
 
 
-def reconcile(spark: SparkSession, settings: Settings, topics: Topics) -> None:
-    """Do what `pipeline reconcile` does once everything has landed."""
+def look_at_lake(spark: SparkSession, settings: Settings) -> Lake:
+    """Return what is filled; Kafka would tell the positions, and here the lake has all of them."""
+    topics = topics_to_land(settings, [])
+    landed = read_landed(spark, settings.delta_root, topics.all())
+    return Lake(spark, settings, topics, landed_positions(landed))
+
+
+def reconcile(lake: Lake) -> None:
+    """Do what `pipeline reconcile --full` does once everything has landed."""
+    with settle(lake) as settled:
+        refuse_defects(compare_hops(lake.spark, lake.settings, [], settled, losses=[]))
+
+
+def reconcile_and_seal(lake: Lake) -> Horizon:
+    """Do the same, and return from where the next run can start."""
+    with settle(lake) as settled:
+        judged = compare_hops(lake.spark, lake.settings, [], settled, losses=[])
+        refuse_defects(judged)
+        seal_run(lake, settled, judged, None)
+    horizon = read_horizon(lake.spark, lake.settings.delta_root, lake.settings.subscriber)
+    assert horizon is not None  # it has just been written
+    return horizon
+
+
+def reconcile_since(lake: Lake, horizon: Horizon) -> None:
+    """Do what `pipeline reconcile` does then: judge what came since, and seal it."""
+    versions = read_versions(lake.spark, lake.settings.delta_root, lake.topics.all())
+    with settle(lake, horizon) as settled:
+        judged = compare_since(lake.spark, lake.settings, settled, horizon, versions)
+        refuse_defects(judged)
+        seal_run(lake, settled, judged, horizon)
+
+
+def seal_run(lake: Lake, settled: Settled, judged: Judged, earlier: Horizon | None) -> None:
+    """Write the horizon of a run."""
+    versions = read_versions(lake.spark, lake.settings.delta_root, lake.topics.all())
+    run_id = datetime.now(UTC).strftime(RUN_ID)
+    run = Run(run_id, settled, versions, losses=0, judged=judged, behind=[])
+    seal(lake.spark, lake.settings, run, earlier)
+
+
+@contextmanager
+def settle(lake: Lake, horizon: Horizon | None = None) -> Iterator[Settled]:
+    """Read the databases, as spark/settled.py does with a Kafka beside it; keep nothing."""
+    settings = lake.settings
     patience = Patience(deadline=time.monotonic(), standstill_seconds=0)
-    with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
-        frames = read_tables(spark, settings.subscriber, snapshots, parts=[])
-        frames["ledger"] = read_ledger(spark, None)
-        rows = persist_all(frames.values())
-    landed = landed_positions(read_landed(spark, settings.delta_root, topics.all()))
+    topic = lake.topics.input
     ends = {
         partition: offsets.stop
-        for (topic, partition), offsets in landed.items()
-        if topic == topics.input
+        for (name, partition), offsets in lake.extent.items()
+        if name == topic
     }
-    settled = Settled(
-        topics=topics,
-        topic_ids={},
-        seen={},
-        group=GroupLook(AdminClient({}), settings.group_id, topics.input, ends, time.monotonic()),
-        databases=Databases(frames, rows, not_passed={}, snapshots=snapshots),
-        extent=Extent(current=landed, earlier={}),
-        behind=[],
-        patience=patience,
-    )
-    judged = compare_hops(spark, settings, [], settled, losses=[])
+    with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
+        select = select_since(horizon, snapshots) if horizon else select_all
+        frames = read_tables(lake.spark, settings.subscriber, snapshots, [], select)
+        frames["ledger"] = read_ledger(lake.spark, None)
+        rows = persist_all(frames.values())
+        yield Settled(
+            topics=lake.topics,
+            topic_ids={},
+            seen={},
+            group=GroupLook(AdminClient({}), settings.group_id, topic, ends, time.monotonic()),
+            databases=Databases(frames, rows, not_passed={}, snapshots=snapshots),
+            extent=Extent(current=lake.extent, earlier={}),
+            behind=[],
+            patience=patience,
+        )
+    lake.spark.catalog.clearCache()
+
+
+def refuse_defects(judged: Judged) -> None:
+    """Raise an error if anything was found: the rows have no defect."""
     verdict = verdict_of(judged.counts)
-    spark.catalog.clearCache()
     if not verdict["ok"]:
         raise DefectError(str(verdict["verdict"]))
