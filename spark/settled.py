@@ -152,9 +152,11 @@ def select_since(horizon: Horizon, snapshots: Mapping[str, Snapshot]) -> Select:
     refuse_other_databases(horizon, moments)
 
     def select(database: str, _frame: str) -> Selection:
+        is_written_since = f"written_by >= {horizon.read_from[database]}"
         return Selection(
-            rows=f"written_by >= {horizon.read_from[database]}",
+            rows=is_written_since,
             is_new=is_new(horizon.moments[database]),
+            tracking_rows=is_written_since,  # a message's rows are of one transaction
         )
 
     return select

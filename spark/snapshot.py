@@ -59,6 +59,7 @@ class Selection(NamedTuple):
 
     rows: str = "true"
     is_new: str = "true"  # whether a row was written since the horizon
+    tracking_rows: str = "true"  # which tracking rows may be of the same messages
 
 
 Select = Callable[[str, str], Selection]  # by database and frame
@@ -189,7 +190,9 @@ def read_tables(
 
 def select_rows(statement: str, selection: Selection) -> str:
     """Return a statement that reads these rows."""
-    return statement.replace("{rows}", selection.rows).replace("{is_new}", selection.is_new)
+    for name, condition in selection._asdict().items():
+        statement = statement.replace(f"{{{name}}}", condition)
+    return statement
 
 
 def table_statements() -> dict[str, str]:
@@ -213,6 +216,7 @@ def table_statements() -> dict[str, str]:
         "other_value": f"'{OTHER_VALUE}'",
         "rows": "{rows}",
         "is_new": "{is_new}",
+        "tracking_rows": "{tracking_rows}",
     }
     statements = {}
     for name, sql in read_statements(STATEMENTS_FILE).items():

@@ -3,7 +3,7 @@
 -- hops of the audit, what the receiver has not taken yet is late, too.
 -- `compared` and `audited` hold the values that the two sides of a hop must agree on.
 -- `written_by` is the transaction that wrote a row; {rows} says which rows are read, {is_new} which
--- of them were written since the horizon.
+-- of them were written since the horizon, {tracking_rows} which of tracking have theirs among them.
 
 -- name: tracking
 select
@@ -63,7 +63,9 @@ select
     {is_new} as is_new
 from fulfillment
 left join (
-    select subscriber, message_id, value_sha256 as tracked from tracking
+    select subscriber, message_id, value_sha256 as tracked
+    from tracking
+    where {tracking_rows}
 ) as tracking using (subscriber, message_id)
 where {rows}
 
@@ -80,7 +82,9 @@ select
     {is_new} as is_new
 from rejection
 left join (
-    select subscriber, message_id, value_sha256 as tracked from tracking
+    select subscriber, message_id, value_sha256 as tracked
+    from tracking
+    where {tracking_rows}
 ) as tracking using (subscriber, message_id)
 where {rows}
 
