@@ -29,8 +29,8 @@ TOO_SLOW = "57014"
 # server, such as a row that is too wide.
 DATA = ("22", "23", "54000")
 
-# A table or a column that is not there.
-MISSING = ("42P01", "42703")
+# A table, a column or a function that is not there.
+MISSING = ("42P01", "42703", "42883")
 
 # What the rule decides of an event. A null in them is a message without a decision.
 DECIDED = ("event_id", "aggregate_type", "aggregate_id", "event_type", "payload")
@@ -108,7 +108,7 @@ def make_refusal(diagnosis: Diagnostic) -> RefusedError:
 
 @contextmanager
 def exit_if_missing() -> Iterator[None]:
-    """End the process if a table or a column is not there: at the start, the tables are older."""
+    """End the process if a table or a function is not there: at the start, the schema is older."""
     try:
         yield
     except RefusedError as refusal:

@@ -278,9 +278,9 @@ def test_every_planted_defect_is_found(
              "also good"]  # fmt: skip
     ids = dict(zip(names, orders(len(names)), strict=True))
     until_handled()
+    events = {name: event_of(message_id) for name, message_id in ids.items()}
     for name in ("rejected", "unrejected"):
         ids[name] = reject(ids["good"])
-    events = {name: event_of(message_id) for name, message_id in ids.items()}
     with connect("fulfillment", "postgres") as admin:
         spoil = admin.execute
         columns = "aggregate_type, aggregate_id, event_type, traceparent, payload"

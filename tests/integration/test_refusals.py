@@ -159,6 +159,20 @@ def test_without_the_tables_the_service_ends_in_one_sentence(spoiled: Stack) -> 
     assert sentence.startswith('database: relation "refusal" does not exist: run the migrations')
 
 
+def test_without_the_newest_revision_the_service_ends_in_one_sentence(spoiled: Stack) -> None:
+    """A function that is not there is found at the start, too: no order waits for it."""
+    with (
+        changed(
+            "alter function handled_before rename to away",
+            "alter function away rename to handled_before",
+        ),
+        own_service(spoiled, TOPIC, GROUP_ID=fresh("group")) as service,
+    ):
+        sentence = service.sentence()
+    assert sentence.startswith("database: function handled_before(")
+    assert "does not exist: run the migrations" in sentence
+
+
 class MendingConsumer:
     """A consumer that waits for no second; after some time in vain, somebody mends the database."""
 
