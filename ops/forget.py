@@ -91,7 +91,7 @@ def refuse_if_young(env: Env, age: float) -> None:
         f"--older-than {format_age(age)} is too young: "
         f"{topic} keeps a record for {format_age(kept)}, "
         f"a replay may take {format_age(replay)} more (longest_replay in {BUDGET.name}), "
-        "and what is forgotten before it comes again is handled again: "
+        "and what comes again after that is known by its fulfillment or rejection alone: "
         f"give at least {format_age(least)}, or --risk-doubles"
     )
 
