@@ -9,13 +9,14 @@ from sqlalchemy.exc import OperationalError
 
 from contract.names import SUBSCRIBER
 from ops.stack.stack import Stack
+from service.__main__ import look_for_tables
 from service.dedup import DedupStore, load_store
 from service.handler import Steps, handle
 from service.judge import Judge
 from service.outage import RefusedError
 from service.record import Item, Record
 from service.refusals import NOTE, Cause, Limits, find_given_up, may_give_up
-from service.write import try_out, write
+from service.write import RULE, try_out, write
 from tests.builders import record, settle_all, take_all, value
 from tests.client import TOPIC, connect, counts, fresh, query
 from tests.own_service import own_service
@@ -159,18 +160,18 @@ def test_without_the_tables_the_service_ends_in_one_sentence(spoiled: Stack) -> 
     assert sentence.startswith('database: relation "refusal" does not exist: run the migrations')
 
 
-def test_without_the_newest_revision_the_service_ends_in_one_sentence(spoiled: Stack) -> None:
+def test_without_the_newest_revision_the_service_ends_in_one_sentence(
+    engine: Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A function that is not there is found at the start, too: no order waits for it."""
-    with (
-        changed(
-            "alter function handled_before rename to away",
-            "alter function away rename to handled_before",
-        ),
-        own_service(spoiled, TOPIC, GROUP_ID=fresh("group")) as service,
-    ):
-        sentence = service.sentence()
-    assert sentence.startswith("database: function handled_before(")
-    assert "does not exist: run the migrations" in sentence
+    newer = RULE._replace(known=RULE.known.replace("handled_before", "known_to_a_later_version"))
+    store = load_store("tracking").make_store(partial(write, engine, SUBSCRIBER, rule=newer))
+    with pytest.raises(SystemExit) as ended:
+        look_for_tables(engine, store)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("database: function known_to_a_later_version(")
+    assert "does not exist: run the migrations" in said
 
 
 class MendingConsumer:
