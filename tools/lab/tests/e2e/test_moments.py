@@ -21,6 +21,7 @@ import pytest
 import requests
 from confluent_kafka.admin import AdminClient
 
+from lab.faults.clock import Clock, build_library
 from ops.jars import jars_folder
 from ops.settings import HOST, ROOT
 from ops.stack import broker
@@ -39,6 +40,7 @@ MINUTE = 60.0
 CONNECTOR = "fulfillment-outbox"
 SLOT = "fulfillment_outbox"
 TOPIC = "fulfillment.events"
+HOURS = 5  # by which a clock is wrong
 FIRST_PORT = PORTS + 200
 STANDBY_PORT = FIRST_PORT + 40
 SECOND_WORKER_PORT = FIRST_PORT + 84
@@ -451,6 +453,25 @@ def test_a_worker_that_hangs_and_comes_back_loses_nothing(own: Stack, reconcile:
         own.kill(hanging, signal.SIGCONT)
         until_shared(second, workers)
         all_published(handled(20))
+    until_well()
+    all_matched(reconcile())
+
+
+def test_a_clock_that_is_set_back_is_noticed(
+    own: Stack, reconcile: Reconcile, tmp_path: Path
+) -> None:
+    """Debezium waits by the wall clock, for hours, and says RUNNING: its worker is killed."""
+    clock = Clock(build_library(tmp_path), tmp_path / "connect.clock")
+    own.start("connect", env=clock.env)
+    all_published(handled(5))
+    clock.set(-HOURS * 3600)
+    waiting = handled(20)
+    until_found("connector-late")
+    assert published(waiting) != set(waiting)
+    clock.set(0)
+    own.kill("connect")
+    own.start("connect")
+    all_published(waiting)
     until_well()
     all_matched(reconcile())
 

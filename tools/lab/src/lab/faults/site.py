@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from signal import SIGKILL
 
 import requests
 
@@ -18,9 +19,10 @@ from lab.environment import PORTS, choose_parts, free_ports, own_settings, run_e
 from lab.faults.clock import Clock, build_library
 from lab.faults.disk import Disk
 from lab.faults.lake_log import LakeLog
-from lab.faults.observe import Observer
+from lab.faults.observe import FAILURES, Observer
 from lab.faults.points import Points
 from lab.faults.reads import ReadTrace
+from lab.faults.slots import SilenceWatch
 from lab.faults.wire import Wire
 from ops.jars import Run
 from ops.settings import HOST, Settings
@@ -31,6 +33,7 @@ from ops.stack.stack import Stack, Step
 KAFKA_CLIENTS = ("producer", "service", "connect", "land")
 PARTS = ("postgres", "kafka", "connect", "audit", "service", "land")
 WORKERS = ("service", "service-2")
+SILENT_SECONDS = 40.0  # twenty heartbeats: longer than whatever comes back by itself
 START_SECONDS = 300.0  # they start while something else breaks, or catches up
 MEBIBYTES = {"postgres": 1024, "kafka": 512, "land": 256}
 BROKER = {
@@ -71,6 +74,7 @@ class Site:
         self.disks = own_disks(settings)
         self.lake_log = LakeLog(Path(settings.environment()["DELTA_ROOT"]))
         self.land = land(settings)
+        self.silence = SilenceWatch(SILENT_SECONDS)
         self.observer: Observer
 
     def wrap_parts(self) -> None:
@@ -192,7 +196,20 @@ class Site:
         ended = [name for name in self.stack.parts if not self.stack.supervisor.alive(name)]
         for name in ended:
             self.stack.start(name)
-        return ended + self.restart_tasks()
+        return ended + self.restart_tasks() + self.restart_silent_worker()
+
+    def restart_silent_worker(self) -> list[str]:
+        """Restart a worker that says RUNNING and reads nothing, as operate.md says it.
+
+        Debezium waits by the wall clock: once that is set back, for the hours in between.
+        """
+        with suppress(*FAILURES):
+            if self.silence.look(self.stack.env()):
+                self.silence = SilenceWatch(SILENT_SECONDS)
+                self.stack.kill("connect", SIGKILL)
+                self.stack.start("connect")
+                return ["silent connect"]
+        return []
 
     def restart_tasks(self) -> list[str]:
         """Restart connectors and tasks that have failed: Connect itself never does."""
