@@ -184,10 +184,7 @@ def reconcile(
     as_json: Json = False,
 ) -> None:
     """Compare every id at every hop, both ways; exit 1 if something is lost, doubled, different."""
-    from ops.demo import need_tracking
-
     stack = make_checked_stack()
-    need_tracking(stack.settings)
     options = []
     if land:
         options += ["--land"]
@@ -237,10 +234,7 @@ def retention(
     as_json: Json = False,
 ) -> None:
     """Delete old events from the outboxes, if all is well; exit 1 if something is wrong."""
-    from ops.demo import need_tracking
-
     stack = make_checked_stack()
-    need_tracking(stack.settings)
     options = ["--apply"] if apply else []
     if as_json:
         options += ["--json"]

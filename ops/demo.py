@@ -9,11 +9,9 @@ from ops.orders import count_kinds, make_records
 from ops.positions import try_lag
 from ops.produce import new_run, produce
 from ops.progress import Note, step
-from ops.settings import Settings
 from ops.stack.checks import check_settings
 from ops.stack.stack import Stack
 from ops.stack.supervisor import POLL_SECONDS, StackError
-from spark.settings import refuse_dedup_store
 
 STANDSTILL_SECONDS = 60  # a service that has made no progress for this long will make none
 
@@ -22,7 +20,6 @@ def demo(stack: Stack, orders: int, seed: int) -> int:
     """Start, produce, wait, land and reconcile; stop what was started; the verdict comes last."""
     try:
         check_settings(stack.settings)
-        need_tracking(stack.settings)
         runs_elsewhere = stack.settings.attach
         running = nullcontext() if runs_elsewhere else stack.running()
         with running:
@@ -33,13 +30,6 @@ def demo(stack: Stack, orders: int, seed: int) -> int:
         verdict = "verdict: none was reached; the reason is above"
     print(verdict)
     return code
-
-
-def need_tracking(settings: Settings) -> None:
-    """Refuse a dedup store without tracking rows: reconciliation would report all as missing."""
-    refusal = refuse_dedup_store(settings.dedup_store)
-    if refusal:
-        raise StackError(refusal)
 
 
 def run_steps(stack: Stack, orders: int, seed: int) -> tuple[int, str]:

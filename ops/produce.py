@@ -18,6 +18,8 @@ from ops.topic import refuse_without_topic
 
 PATIENCE_SECONDS = 30  # for one record; librdkafka's own five minutes look like a hanging command
 
+NUMBERS_IN_A_MILLISECOND = 100_000  # 18 digits are read; no run sends that many in that time
+
 Report = Callable[[KafkaError | None, Message], None]
 Headers = list[tuple[str, str | bytes | None]]
 
@@ -79,15 +81,19 @@ def send_all(
     report: Callable[[Sample], Report],
     rate: float,
 ) -> None:
-    """Hand every record over; where the queue is full, wait until some have been acknowledged."""
+    """Hand every record over; where the queue is full, wait until some have been acknowledged.
+
+    Each has a number above all before it, of earlier runs too: some dedup stores need one.
+    """
     started = time.monotonic()
+    first = time.time_ns() // 1_000_000 * NUMBERS_IN_A_MILLISECOND
     for number, record in enumerate(records):
         if rate:
             due = started + number / rate
             early_by = due - time.monotonic()
             producer.poll(max(0.0, early_by))
         on_delivery = report(record)
-        while not try_to_send(producer, topic, record, on_delivery):
+        while not try_to_send(producer, topic, record, on_delivery, first + number):
             producer.poll(0.1)
         producer.poll(0)
 
@@ -97,10 +103,11 @@ def try_to_send(
     topic: str,
     record: Sample,
     on_delivery: Report,
+    sequence: int,
 ) -> bool:
     """Hand one record over, and say whether the queue had room for it."""
     key = record.order_id.encode()
-    headers: Headers = [*record.headers()]
+    headers: Headers = [*record.headers(), ("sequence", str(sequence))]
     try:
         producer.produce(
             topic,

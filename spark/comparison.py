@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from contract import names
 from spark import outcome
@@ -17,8 +18,16 @@ from spark.frames import (
     lost_offsets,
     place_ledger,
     remember_forgotten,
+    remember_handled,
 )
-from spark.hops import OUTBOX_TO, Hop, input_to_tracking, make_hops, union_hops
+from spark.hops import (
+    OUTBOX_TO,
+    TRACKING_TO_AUDIT_MARK,
+    Hop,
+    input_to_tracking,
+    make_hops,
+    union_hops,
+)
 from spark.landed_tables import landed_positions, read_landed, read_within
 from spark.losses import Loss
 from spark.markers import expected_records
@@ -26,7 +35,7 @@ from spark.parts import Part
 from spark.positions import Position
 from spark.retired import remember_retired
 from spark.session import log_progress
-from spark.settings import Settings
+from spark.settings import TRACKING, Settings
 from spark.settled import Extent, Settled
 from spark.standstill import Behind, GroupLook, Patience, hops_behind
 from spark.topics import Topics
@@ -59,9 +68,13 @@ def compare(
     frames = databases.frames | read_lake(settings, tables, topics, settled.extent, losses)
     if settled.extent.earlier:
         frames["ledger"] = place_ledger(frames)
+    if settings.dedup_store != TRACKING:
+        frames["tracking"] = remember_handled(frames)
     frames |= remember_forgotten(frames)
     frames |= remember_retired(frames, tables)
     rows, late = rows_of_hops(frames, parts, topics, settled.group.committed)
+    if settings.dedup_store != TRACKING:  # no other store keeps the receiver's answer
+        rows = rows.where(F.col("hop") != TRACKING_TO_AUDIT_MARK)
     stuck_hops = hops_of_slots(databases.not_passed, topics)
     orders = databases.rows // ROWS_OF_AN_ORDER
     buckets = count_buckets(orders) if orders >= settings.reconcile_digest_orders else 0

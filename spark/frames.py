@@ -29,6 +29,7 @@ STATEMENTS = read_statements(STATEMENTS_FILE)
 DERIVED = (
     "acknowledged",
     "actual_outcome",
+    "dropped_record",
     "forgotten_landed",
     "forgotten_place",
     "lost_acknowledged",
@@ -115,6 +116,15 @@ def remember_forgotten(frames: Frames) -> Frames:
         "forgotten_tracking": forgotten,
         "tracking": tracking,
     }
+
+
+def remember_handled(frames: Frames) -> DataFrame:
+    """Return tracking rows for messages that a dedup store without such rows has let pass.
+
+    What tracking has of earlier messages stays.
+    """
+    handled = query(STATEMENTS["handled"], frames)
+    return frames["tracking"].unionByName(handled, allowMissingColumns=True)
 
 
 def offsets_of(spark: SparkSession, rows: Sequence[tuple[str, int, int, int]]) -> DataFrame:

@@ -214,6 +214,81 @@ select untracked.*
 from untracked
 join {known_tracking} using (message_id, sha256)
 
+-- name: handled
+-- Messages of a dedup store that keeps no row for each: what the business and the outbox have of
+-- them was written in the transaction of the claim. Each is of the first record that landed with its
+-- value, or with its id, if the value is not known.
+with told as (
+    select message_id, sha256, written_by, timestamp(null) as occurred_at
+    from {fulfillment}
+    union all
+    select message_id, sha256, written_by, null
+    from {rejection}
+    union all
+    select message_id, null, written_by, occurred_at
+    from {outbox}
+    where outcome is not null
+),
+message as (
+    select
+        message_id,
+        max(sha256) as known_sha256,
+        min(written_by) as written_by,
+        max(occurred_at) as handled_at
+    from told
+    left anti join {tracking} using (message_id)
+    where message_id is not null
+    group by message_id
+),
+record as (
+    select message_id, topic, partition, offset, position, sha256
+    from {landed}
+    left anti join (select position from {dead_letter} where is_own) using (position)
+    where is_input
+),
+placed as (
+    select
+        message.*,
+        topic,
+        partition,
+        offset,
+        position,
+        coalesce(known_sha256, sha256) as sha256,
+        row_number() over (
+            partition by message.message_id
+            order by topic, partition, offset
+        ) as number
+    from message
+    left join record
+        on record.message_id = message.message_id
+        and record.sha256 = coalesce(known_sha256, record.sha256)
+)
+select
+    message_id,
+    concat('message ', message_id) as source,
+    topic,
+    partition,
+    offset,
+    position,
+    sha256,
+    true as marked,
+    audit_error,
+    handled_at,
+    concat(if(is_refused = false, 'unaudited ', 'message '), message_id) as audit_source,
+    written_by,
+    true as is_new
+from placed
+left join {audit_failure} as failure using (message_id)
+where number = 1
+
+-- name: dropped_record
+-- Records that were dropped, with their copies; none whose message was handled all the same.
+select landed.*
+from {landed} as landed
+left semi join {dropped} using (message_id, sha256)
+left anti join {known_tracking} using (message_id, sha256)
+where is_input
+
 -- name: rejected
 -- What says that a message was rejected: its row, its event, or both. Of what was rejected before
 -- there were rows, some have none. A rejection may have no winner; one that names a winner must name

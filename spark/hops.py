@@ -166,6 +166,7 @@ def service_hops(input_topic: str) -> list[Hop]:
                     effect="'dead letter'",
                     when=f"is_own and {of_input}",
                 ),
+                comes_out("dropped_record", id="position", effect="'dropped'"),
                 must_agree("outbox", id="key", fingerprint="value_sha256", when=IS_DEAD_LETTER),
             ),
         ),

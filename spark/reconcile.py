@@ -40,7 +40,7 @@ from spark.session import (
     make_frame,
     make_session,
 )
-from spark.settings import Settings, refuse_dedup_store
+from spark.settings import TRACKING, Settings
 from spark.settled import Options, settle
 from spark.since import compare_since
 from spark.topic_ids import describe_later
@@ -83,6 +83,8 @@ def find_horizon(
         reason = "as asked for"
     if options.ledger:
         reason = "a ledger says what there must be of it"
+    if settings.dedup_store != TRACKING:
+        reason = f"DEDUP_STORE={settings.dedup_store} keeps no row for each message"
     if any(part.hops for part in parts):
         reason = "an extra has hops of its own"
     if reason:
@@ -194,13 +196,6 @@ def write_file(spark: SparkSession, address: str, text: str) -> None:
         stream.write(content)
 
 
-def check_dedup_store(settings: Settings) -> None:
-    """End the job for a dedup store without tracking rows: every message would be missing."""
-    refusal = refuse_dedup_store(settings.dedup_store)
-    if refusal:
-        exit_with_error(refusal)
-
-
 def read_arguments(settings: Settings) -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m spark.reconcile", description=main.__doc__)
@@ -226,7 +221,6 @@ def main() -> None:
     """
     settings = Settings()
     arguments = read_arguments(settings)
-    check_dedup_store(settings)
     parts = load_parts()
     deadline = STARTED_AT + arguments.deadline
     options = Options(arguments.land, arguments.ledger, deadline, arguments.full)

@@ -16,7 +16,7 @@ from contract.events import EVENTS
 from contract.names import AUDIT_DATABASE, DATABASE
 from spark.horizon import NotCheckedError, first_transaction
 from spark.parts import Part, load_parts
-from spark.reconcile import FAILURES, Result, check_dedup_store, run
+from spark.reconcile import FAILURES, Result, run
 from spark.seal import Run, late_since
 from spark.session import STARTED_AT, describe, exit_with_error, log_progress, make_session
 from spark.settings import Settings
@@ -182,7 +182,6 @@ def main() -> None:
     """
     settings = Settings()
     arguments = read_arguments(settings)
-    check_dedup_store(settings)
     if not Path(settings.purger_password_file).exists():
         exit_with_error(f"PURGER_PASSWORD_FILE: there is no {settings.purger_password_file}")
     deadline = STARTED_AT + arguments.deadline

@@ -6,6 +6,8 @@ from pydantic_settings import BaseSettings
 
 from contract import names
 
+TRACKING = "tracking"  # the dedup store that keeps a row for each message
+
 
 class Settings(BaseSettings):
     """Read from the environment; the names are these in upper case."""
@@ -31,7 +33,7 @@ class Settings(BaseSettings):
     resender_password_file: Path = Path("/run/secrets/resender_password")  # only for repair
     subscriber: str = names.SUBSCRIBER
     group_id: str = names.SUBSCRIBER
-    dedup_store: str = "tracking"  # the service's: only this one can be reconciled
+    dedup_store: str = TRACKING  # the service's
     reconcile_deadline_seconds: float = 120  # heartbeats move an idle slot every 2 s
     reconcile_behind_seconds: float = 60  # above a rebalance, a restart, the longest batch
     reconcile_all_orders: int = 200_000  # fewer are all judged each time
@@ -44,13 +46,3 @@ class Settings(BaseSettings):
             names.DATABASE: self.database_url,
             names.AUDIT_DATABASE: self.audit_database_url,
         }
-
-
-def refuse_dedup_store(name: str) -> str | None:
-    """Say why messages of this dedup store cannot be reconciled: all would seem to be missing."""
-    if name == "tracking":
-        return None
-    return (
-        f"DEDUP_STORE={name}: reconciliation compares the tracking table, "
-        "which this store does not fill; use DEDUP_STORE=tracking, or look into the outbox"
-    )

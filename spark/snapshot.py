@@ -41,7 +41,14 @@ BYTES_BEHIND = """
 """
 FOREIGN = (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege)
 FETCH_ROWS = 10_000
-OF_SUBSCRIBER = ("tracking", "forgotten", "forgotten_range", "rejection")
+OF_SUBSCRIBER = (
+    "tracking",
+    "forgotten",
+    "forgotten_range",
+    "rejection",
+    "dropped",
+    "audit_failure",
+)
 STATEMENTS_FILE = Path(__file__).with_name("snapshot.sql")
 
 

@@ -56,6 +56,7 @@ from retired
 select
     message_id,
     'message ' || message_id as source,
+    encode(value_sha256, 'hex') as sha256,
     order_id,
     jsonb_build_array({compared_columns})::text as compared,
     case when value_sha256 <> tracked then {other_value} end as problem,
@@ -74,6 +75,7 @@ select
     subscriber,
     message_id,
     'message ' || message_id as source,
+    encode(value_sha256, 'hex') as sha256,
     order_id,
     reason,
     fulfilled_by,
@@ -100,6 +102,23 @@ select
     {is_new} as is_new
 from dead_letter
 where {rows}
+
+-- name: dropped
+-- What a dedup store has dropped because it came out of sequence.
+select
+    subscriber,
+    message_id,
+    encode(value_sha256, 'hex') as sha256
+from dropped
+
+-- name: audit_failure
+-- What the audit receiver has not taken, where no tracking row says so.
+select
+    subscriber,
+    message_id,
+    case when retry_at is null then reason end as audit_error,
+    retry_at is null as is_refused
+from audit_failure
 
 -- name: repair
 -- What was done about the findings of earlier runs.

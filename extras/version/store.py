@@ -1,6 +1,6 @@
 """The highest version of each order: what is not newer than the last handled is passed over."""
 
-from service.dedup import DedupStore, InTransaction, Write
+from service.dedup import NOTE_DROPPED, DedupStore, InTransaction, Write
 
 # One conditional update of each order, which also returns what its version was (PostgreSQL 18); a
 # version that is not raised returns nothing. Fresh is what is above it, and above everything of
@@ -59,4 +59,4 @@ where ctid = any(array(
 
 def make_store(write: Write) -> DedupStore:
     """Return a store for events that give a state; where they add to one, it loses older ones."""
-    return InTransaction(write, FRESH, needs_sequence=True)
+    return InTransaction(write, FRESH.rstrip() + NOTE_DROPPED, needs_sequence=True)

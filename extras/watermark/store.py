@@ -6,7 +6,7 @@ from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
 from service.database import classify_errors
-from service.dedup import DedupStore, InTransaction, Write
+from service.dedup import NOTE_DROPPED, DedupStore, InTransaction, Write
 from service.outage import OutageError, RefusedError
 
 # One conditional update of each mark, which also returns what the mark was (PostgreSQL 18); a mark
@@ -62,7 +62,7 @@ PARTITION = re.compile("[0-9]{1,9}")
 
 def make_store(write: Write) -> DedupStore:
     """Return a store that drops and counts a lower number: each partition's have to increase."""
-    return InTransaction(write, FRESH, needs_sequence=True)
+    return InTransaction(write, FRESH.rstrip() + NOTE_DROPPED, needs_sequence=True)
 
 
 def page(engine: Engine, path: str) -> tuple[int, str] | None:

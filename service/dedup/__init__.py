@@ -10,6 +10,21 @@ from contract.extras import manifests
 from service.logs import exit_with_error
 from service.record import Item
 
+# For a store that drops what comes out of sequence: a row for each, in the same transaction.
+# Without it, what was dropped would look like what was lost.
+NOTE_DROPPED = """,
+
+dropped as (
+    insert into dropped (subscriber, topic, partition, "offset", message_id, value_sha256)
+    select :subscriber, topic, partition, "offset", message_id, value_sha256
+    from item
+    left join (select message_id, true as is_fresh from fresh) as fresh using (message_id)
+    where is_message and is_fresh is null
+    order by topic, partition, "offset"
+    on conflict do nothing
+)
+"""
+
 
 class Handled(NamedTuple):
     """What is known of a message, whichever worker handled it."""

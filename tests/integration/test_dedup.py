@@ -119,3 +119,23 @@ def test_each_subscriber_claims_the_same_message_once(
     tables = counts([message_id])
     assert tables["fulfillment"][message_id] == 1
     assert tables["outbox"][message_id] == 2
+
+
+@pytest.mark.parametrize("name", ["version", "watermark"])
+def test_what_a_store_drops_leaves_a_row_in_the_same_transaction(
+    engine: Engine, spoiled: Stack, name: str
+) -> None:
+    """A lower number after a higher one: one row says that it was dropped, and no effect.
+
+    Control: a message that is handled, and one that comes again, leave none.
+    """
+    order_id, topic, subscriber = fresh("o"), fresh("topic"), fresh("subscriber")
+    store = load_store(name).make_store(partial(write, engine, subscriber))
+    newer, older = fresh("newer"), fresh("older")
+    for message_id, number in ((newer, b"7"), (newer, b"7"), (older, b"3"), (older, b"3")):
+        message = record(message_id, value(order_id), [("sequence", number)], topic)
+        [batch] = split_conflicts([message])
+        store.claim(batch)
+    noted = "select message_id from dropped where subscriber = %s"
+    assert query(noted, subscriber) == [(older,)]
+    assert counts([older])["outbox"] == {}

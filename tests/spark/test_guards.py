@@ -9,7 +9,6 @@ from contract.events import EVENTS
 from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC, OTHER_OUTBOXES
 from spark.landed_tables import COLUMNS, make_tables, read_landed, table_path
 from spark.parts import Part, load_parts
-from spark.reconcile import check_dedup_store
 from spark.settings import Settings
 from spark.settled import former_topics
 from spark.topics import topics_to_land
@@ -33,16 +32,6 @@ def test_the_topics_to_land_follow_from_the_contract() -> None:
 def test_every_extra_names_its_part() -> None:
     """Each manifest with a Spark part leads to a Part."""
     assert all(isinstance(part, Part) for part in load_parts())
-
-
-def test_another_dedup_store_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without tracking rows every message would be missing: one sentence that names the setting."""
-    check_dedup_store(Settings(dedup_store="tracking"))
-    with pytest.raises(SystemExit) as ended:
-        check_dedup_store(Settings(dedup_store="dynamodb"))
-    assert ended.value.code == 2
-    [sentence] = capsys.readouterr().err.splitlines()
-    assert sentence.startswith("DEDUP_STORE=dynamodb: reconciliation compares the tracking table")
 
 
 def test_a_topic_that_is_not_landed_is_named(

@@ -36,10 +36,10 @@ SCHEMAS = {
     "tracking": """message_id string, source string, topic string, position string, partition int,
         offset bigint, sha256 string, marked boolean, audit_error string,
         handled_at timestamp, audit_source string, written_by bigint""",
-    "fulfillment": """message_id string, source string, order_id string, compared string,
-        problem string""",
-    "rejection": """message_id string, source string, order_id string, reason string,
-        fulfilled_by string, problem string, written_by bigint""",
+    "fulfillment": """message_id string, source string, sha256 string, order_id string,
+        compared string, problem string, written_by bigint""",
+    "rejection": """message_id string, source string, sha256 string, order_id string,
+        reason string, fulfilled_by string, problem string, written_by bigint""",
     "dead_letter": """topic string, position string, source string, letter string,
         is_own boolean, written_by bigint""",
     "outbox": """event_id string, event_type string, topic string, key string, sha256 string,
@@ -49,6 +49,8 @@ SCHEMAS = {
     "audit_entry": """audit_entry_id string, idempotency_key string, message_id string,
         source string, audited string, compared string, written_by bigint""",
     "ledger": frames.LEDGER_SCHEMA,
+    "dropped": "message_id string, sha256 string",
+    "audit_failure": "message_id string, audit_error string, is_refused boolean",
     "forgotten": "place string, contents string",
     "forgotten_range": "topic string, partition int, start bigint, stop bigint",
     "retired": """topic string, source string, written_before bigint, contents string,
@@ -74,6 +76,7 @@ class World:
     ends: dict[tuple[str, int], int] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)  # that somebody has accepted
     transaction: int = 0  # the latest that rejected a message
+    is_tracked: bool = True  # the dedup store keeps a row for each message
 
     def __post_init__(self) -> None:
         """Begin with empty tables."""
@@ -289,6 +292,8 @@ class World:
             "expected_offset": frames.expected_offsets(spark, current),
             "lost_offset": frames.lost_offsets(spark, self.losses),
         }
+        if not self.is_tracked:
+            held["tracking"] = frames.remember_handled(held)
         held |= frames.remember_forgotten(held)
         held |= remember_retired(held, given["landed"])
         committed = {SETTLED: self.ends[self.input_topic, SETTLED]}

@@ -14,7 +14,6 @@ import pytest
 from pydantic import ValidationError
 
 from ops.cli import explain
-from ops.demo import demo
 from ops.extra import ExtraProcess, extra_processes
 from ops.jars import fetch_jars, jars_folder
 from ops.settings import Settings
@@ -24,7 +23,6 @@ from ops.stack.checks import disk_full, java_unfit, port_taken
 from ops.stack.database import users_of_memory
 from ops.stack.files import ROLES, is_whole, make_secrets
 from ops.stack.part import parts
-from ops.stack.stack import Stack
 from ops.stack.state import Identity, State, read_state, write_state
 from ops.status import healthy, slot_lines
 
@@ -237,17 +235,6 @@ def test_addresses_from_outside_count_only_when_asked_for(monkeypatch: pytest.Mo
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "kafka:9092")
     assert Settings(attach=False).environment()["KAFKA_BOOTSTRAP_SERVERS"] != "kafka:9092"
     assert Settings(attach=True).environment()["KAFKA_BOOTSTRAP_SERVERS"] == "kafka:9092"
-
-
-def test_reconciliation_is_refused_for_a_store_without_tracking(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before anything is started, the sentence names the setting; exit code 2: it did not look."""
-    monkeypatch.setattr("ops.demo.check_settings", lambda _: None)  # the store is no extra of ours
-    settings = Settings(_env_file=None, run_dir=tmp_path, dedup_store="another")  # type: ignore[call-arg]
-    assert demo(Stack(settings), 1, 1) == 2
-    errors = capsys.readouterr().err
-    assert "DEDUP_STORE=another: reconciliation compares the tracking table" in errors
 
 
 def test_a_revision_that_was_changed_after_it_was_applied_is_named(tmp_path: Path) -> None:
