@@ -19,6 +19,8 @@ ROLES = {
     "resender": "login",  # sends again what did not arrive: events, audit entries
     "standby": "login replication",  # copies the whole server, and enters neither database
 }
+# When a transaction began is shown to its own role only, and to these.
+SEE_TRANSACTIONS = ("reconciler",)
 MAY_ENTER = {
     DATABASE: "app, cdc, reconciler, purger, resender",
     AUDIT_DATABASE: "audit, cdc, reconciler, purger, resender",
@@ -39,6 +41,8 @@ def make_roles(admin: Connection, secrets_dir: Path) -> None:
             password_file = secrets_dir / f"{role}_password"
             password = password_file.read_bytes().strip()
             set_password(admin, role, password)
+    for role in SEE_TRANSACTIONS:
+        execute(admin, f"grant pg_read_all_stats to {role}")
 
 
 def set_password(admin: Connection, role: str, password: bytes) -> None:

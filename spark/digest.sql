@@ -46,6 +46,7 @@ summed as (
             or late is not null
             or problem is not null
             or side = 'out' and effect is null
+            or effect = 'not checked'
         ) as unusual,
         count_if(find_in_set(effect, {rejected}) > 0) as rejected,
         count_if(effect = 'dead letter') as dead_letters
@@ -97,6 +98,7 @@ select
     0 as duplicate,
     0 as extra,
     0 as different,
+    0 as not_checked,
     0 as late,
     0 as waiting,
     string(null) as waiting_since

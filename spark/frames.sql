@@ -105,7 +105,7 @@ where is_input
 select
     place,
     if(is_lost is null, contents, null) as contents,
-    if(is_lost is null, null, 'records') as effect,
+    if(is_lost is null, null, 'not checked') as effect,
     string(null) as source
 from {forgotten}
 left join (

@@ -5,7 +5,7 @@ same things: if a database was restored, or a table or a topic replaced, nothing
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark.landed_tables import table_path
 from spark.session import locate, make_frame
+from spark.shares import Share, Sum
 from spark.snapshot import Moment
 
 RUN_ID = "%Y%m%dT%H%M%S.%fZ"  # when a run began; the later id is the greater one
@@ -42,6 +43,8 @@ class Horizon(NamedTuple):
     ends: Mapping[str, int]  # of each topic/partition: all before it was judged
     forgotten: Mapping[str, str]
     losses: int  # that somebody has accepted
+    shares: Sequence[Share] = ()  # of the old, which later runs confirm in turn
+    not_checked: int = 0  # ids that were judged, but nothing was left to compare them with
 
     def began_at(self) -> datetime:
         """Return when its run began."""
@@ -68,7 +71,9 @@ def began_at(run_id: str) -> datetime:
     return datetime.strptime(run_id, RUN_ID).replace(tzinfo=UTC)
 
 
-def describe_horizon(horizon: Horizon | None) -> dict[str, Any] | None:
+def describe_horizon(
+    horizon: Horizon | None, shares: Iterable[Share] = ()
+) -> dict[str, Any] | None:
     """Return what a report says of the horizon from which its run has started."""
     if horizon is None:
         return None
@@ -76,8 +81,21 @@ def describe_horizon(horizon: Horizon | None) -> dict[str, Any] | None:
         "run_id": horizon.run_id,
         "at": as_text(horizon.run_id),
         "everything_at": as_text(horizon.full_run_id),
+        "confirmed_at": as_text(find_oldest(horizon.run_id, shares)),
         "runs": horizon.runs_since_full + 1,
     }
+
+
+def describe_confirmation(run_id: str, shares: Iterable[Share]) -> dict[str, Any]:
+    """Return when the oldest of what a run vouches for was last seen as it was judged."""
+    oldest = find_oldest(run_id, shares)
+    age = began_at(run_id) - began_at(oldest)
+    return {"oldest_at": as_text(oldest), "age_seconds": round(age.total_seconds())}
+
+
+def find_oldest(run_id: str, shares: Iterable[Share]) -> str:
+    """Return the run that has confirmed the share which no later one has."""
+    return min([run_id, *(share.confirmed for share in shares)])
 
 
 def as_text(run_id: str) -> str:
@@ -110,7 +128,15 @@ def parse_horizon(text: str) -> Horizon:
     versions = {}
     for topic, version in values["versions"].items():
         versions[topic] = Version(*version)
-    return Horizon(**values | {"moments": moments, "versions": versions})
+    shares = [parse_share(share) for share in values.get("shares", ())]
+    return Horizon(**values | {"moments": moments, "versions": versions, "shares": shares})
+
+
+def parse_share(values: Sequence[Any]) -> Share:
+    """Return a share from its JSON."""
+    share = Share._make(values)
+    sums = {part: Sum(*numbers) for part, numbers in share.sums.items()}
+    return share._replace(sums=sums)
 
 
 def write_horizon(spark: SparkSession, delta_root: str, subscriber: str, horizon: Horizon) -> None:
@@ -125,14 +151,21 @@ def reason_to_judge_all(
     horizon: Horizon | None, *, all_every: int, all_orders: int, keep_hours: float
 ) -> str | None:
     """Return why a run cannot or need not start from a horizon, or None if it does."""
+    if all_every <= 1:
+        return f"RECONCILE_ALL_EVERY is {all_every}"
     if horizon is None:
         return "there is no earlier run to start from"
     if horizon.orders < all_orders:
         return f"there were {horizon.orders:,} orders, fewer than {all_orders:,}"
-    if horizon.runs_since_full + 1 >= all_every:
-        return f"it is the turn of one run in {all_every}"
+    return reason_of_horizon(horizon, keep_hours)
+
+
+def reason_of_horizon(horizon: Horizon, keep_hours: float) -> str | None:
+    """Return why no run can start from this horizon, or None if one can."""
     if horizon.judge_all:
         return f"the last run that did so found that {horizon.judge_all}"
+    if not horizon.shares:
+        return "it was not noted what the old adds up to"
     age = datetime.now(UTC) - horizon.began_at()
     if age > timedelta(hours=keep_hours):
         return f"the last run was {age.days} days ago: old files of the lake may be deleted"

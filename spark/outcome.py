@@ -11,6 +11,7 @@ from spark.frames import query
 from spark.statements import read_statements
 
 DEFECTS = ("missing", "duplicate", "extra", "different")  # the other outcomes are matched and late
+NOT_CHECKED = "not checked"  # the effect of an id with which nothing is left to compare
 OUTCOMES = {event.outcome for event in EVENTS if event.outcome}
 REJECTED = ",".join(OUTCOMES - {ACCEPTED})
 STATEMENTS_FILE = Path(__file__).with_name("outcome.sql")
@@ -33,8 +34,13 @@ def count_outcomes(judged: DataFrame) -> list[Row]:
 
 
 def count_open(counts: Iterable[Row]) -> int:
-    """Return how many outcomes are late or a defect."""
-    return sum(row[name] for row in counts for name in (*DEFECTS, "late"))
+    """Return how many outcomes are late or a defect, or could not be found out."""
+    return sum(row[name] for row in counts for name in (*DEFECTS, "late", "not_checked"))
+
+
+def count_not_checked(counts: Iterable[Row]) -> int:
+    """Return with how many ids nothing is left to compare."""
+    return sum(row["not_checked"] for row in counts)
 
 
 def first_findings(judged: DataFrame) -> list[Row]:

@@ -32,6 +32,7 @@ select
         when is_late then 'late'
         when problem is not null then 'different'
         when ins = 0 then 'extra'
+        when array_contains(effects, 'not checked') then 'not checked'
         when size(effects) = 0 and redelivered = 0 then 'missing'
         when size(effects) > 1 then 'duplicate'
         when differs then 'different'
@@ -41,6 +42,7 @@ select
         when 'different' then coalesce(problem, 'not the same on both sides')
         when 'missing' then 'went in, did not come out'
         when 'extra' then 'came out, nothing went in'
+        when 'not checked' then 'nothing is left to compare it with'
         when 'duplicate'
             then concat(size(effects), ' effects: ', array_join(slice(effects, 1, 3), ', '))
     end as detail
@@ -67,6 +69,7 @@ select
     count_if(outcome = 'duplicate') as duplicate,
     count_if(outcome = 'extra') as extra,
     count_if(outcome = 'different') as different,
+    count_if(outcome = 'not checked') as not_checked,
     count_if(is_late) as late,
     count_if(is_late and is_inside and written_at is not null) as waiting,
     left(min(written_at) filter (where is_late and is_inside), 19) as waiting_since
@@ -90,7 +93,7 @@ select
     max(left(done_at, 19)) as done_at
 from {repair}
 join {judged} using (hop, id)
-where outcome not in ('matched', 'late')
+where outcome not in ('matched', 'late', 'not checked')
 group by hop, id, outcome
 order by hop, id
 
@@ -99,7 +102,7 @@ order by hop, id
 with numbered as (
     select *, row_number() over (partition by hop, outcome order by id) as number
     from {judged}
-    where outcome not in ('matched', 'late')
+    where outcome not in ('matched', 'late', 'not checked')
 )
 select hop, id, outcome, detail
 from numbered

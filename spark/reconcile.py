@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from contract import names
 from spark import outcome, report
@@ -23,6 +24,8 @@ from spark.horizon import (
     Horizon,
     JudgeAllError,
     NotCheckedError,
+    Version,
+    describe_confirmation,
     describe_horizon,
     read_horizon,
     read_versions,
@@ -42,7 +45,8 @@ from spark.session import (
 )
 from spark.settings import TRACKING, Settings
 from spark.settled import Options, settle
-from spark.since import compare_since
+from spark.shares import Share
+from spark.since import compare_since, confirm_due
 from spark.topic_ids import describe_later
 from spark.topics import Topics
 
@@ -110,14 +114,19 @@ def judge(
     if horizon and horizon.losses != len(losses):
         raise JudgeAllError("a loss was accepted since the last run")
 
+    shares: Sequence[Share] = horizon.shares if horizon else []
+    not_checked = horizon.not_checked if horizon else 0
     counts: list[Row] = []
     findings: list[Row] = []
     failed_repairs: list[Row] = []
+    confirmed: Row | None = None
+    versions: dict[str, Version] = {}
     with settle(spark, settings, parts, options, horizon) as settled:
         behind = settled.behind
         if not behind:
             versions = read_versions(spark, settings.delta_root, settled.topics.all())
             if horizon:
+                shares = confirm_due(spark, settings, settled, horizon, run_id)
                 judged = compare_since(spark, settings, settled, horizon, versions)
             else:
                 judged = compare(spark, settings, parts, settled, losses)
@@ -128,29 +137,50 @@ def judge(
                 failed_repairs = outcome.failed_repairs(judged.outcomes, repairs)
                 store_outcomes(settings, run_id, judged.outcomes)
             behind = find_behind(judged, settled)
-            found = Run(run_id, settled, versions, len(losses), judged, behind)
+            not_checked = outcome.count_not_checked(counts) + not_checked
+            found = Run(run_id, settled, versions, len(losses), judged, behind, shares, not_checked)
             if not options.ledger:
                 seal(spark, settings, found, horizon)
             options.use(found)
+            confirmed = describe_confirmation(run_id, shares)
 
-    since = describe_horizon(horizon)
+    since = describe_horizon(horizon, shares)
+    holders = settled.databases.holders
     path = [hop.name for hop in path_of(settled.topics, parts)]
     result: Result = {
         "run_id": run_id,
         "since": since,
+        "confirmed": confirmed,
+        "held_by": [holder._asdict() for holder in holders],
+        "not_checked": not_checked,
         "hops": report.sort_by_path(counts, path),
         "findings": report.sort_by_path(findings, path),
         "accepted_losses": [*describe_later(settled.seen), *(one.describe() for one in accepted)],
         "failed_repairs": report.sort_by_path(failed_repairs, path),
-        **report.verdict_of(counts, behind, since),
+        **report.verdict_of(counts, behind, since, not_checked, holders),
         "positions": {
             "committed": settled.group.committed,
             "log": settled.databases.log_positions(),
             "ends": end_offsets(settled.extent.all()),
+            "ledger": end_of_ledger(settled.databases.frames["ledger"], options),
+            "delta": {topic: version.number for topic, version in versions.items()},
         },
     }
     store_run(spark, settings, result, settled.topics)
     return result
+
+
+def end_of_ledger(ledger: DataFrame, options: Options) -> Row | None:
+    """Return how many records a ledger has, and where it ends; None without one."""
+    if not options.ledger:
+        return None
+    place = F.substring_index("position", "/", 2)
+    offset = F.substring_index("position", "/", -1).cast("bigint")
+    ends = ledger.groupBy(place).agg(F.count("*"), F.max(offset) + 1).collect()
+    return {
+        "records": sum(records for _, records, _ in ends),
+        "ends": {place: end for place, _, end in ends},
+    }
 
 
 def store_outcomes(settings: Settings, run_id: str, judged: DataFrame) -> None:

@@ -9,9 +9,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from spark.hops import input_to_tracking
 from spark.outcome import DEFECTS
 from spark.picture import draw
+from spark.snapshot import Holder
 from spark.standstill import Behind
 
 COUNTS = ("in", "out", "duplicates_removed", "rejected", "dead_letters", *DEFECTS, "late")
+SINCE = "judged since {at} UTC, and all before that confirmed since {confirmed_at} UTC"
 GOOD = "nothing lost, nothing doubled"
 NAME_WIDTH = 39  # with it the counts of some ten thousand records fit 120 columns
 
@@ -31,7 +33,13 @@ def sort_by_path(rows: Iterable[Row], path: Sequence[str]) -> list[Row]:
     return sorted(rows, key=place_and_name)
 
 
-def verdict_of(hops: Sequence[Row], behind: Sequence[Behind] = (), since: Row | None = None) -> Row:
+def verdict_of(
+    hops: Sequence[Row],
+    behind: Sequence[Behind] = (),
+    since: Row | None = None,
+    not_checked: int = 0,
+    holders: Sequence[Holder] = (),
+) -> Row:
     """Return whether all is well, and one line that says what is not, or not yet."""
     defects = []
     for defect in DEFECTS:
@@ -48,12 +56,11 @@ def verdict_of(hops: Sequence[Row], behind: Sequence[Behind] = (), since: Row | 
         said.append(GOOD)
     if late and not behind:
         said.append(f"{late:,} on their way")
+    if not_checked:
+        said.append(f"{not_checked:,} not checked")
     if since:
-        said.append(
-            "judged since {at} UTC, everything at {everything_at} UTC, {runs} runs ago".format_map(
-                since
-            )
-        )
+        said.append(SINCE.format_map(since))
+    said += [str(holder) for holder in holders[:1]]
     verdict = "; ".join(said)
     return {
         "ok": ok,
@@ -62,12 +69,29 @@ def verdict_of(hops: Sequence[Row], behind: Sequence[Behind] = (), since: Row | 
     }
 
 
+def describe_reach(positions: Row) -> str:
+    """Return up to where a run has judged, in one line."""
+    ledger = positions["ledger"]
+    records = f"a ledger of {ledger['records']:,} records" if ledger else "no ledger"
+    handled = [f"{number}:{offset:,}" for number, offset in positions["committed"].items()]
+    ends = sum(positions["ends"].values())
+    versions = positions["delta"].values()
+    logs = [f"{slot} {lsn}" for slot, lsn in positions["log"].items()]
+    return (
+        f"complete for: {records}; the input handled below {' '.join(handled) or '0'};"
+        f" {ends:,} offsets of {len(versions)} topics, in Delta up to version"
+        f" {max(versions, default=0):,}; logs up to {', '.join(logs)}"
+    )
+
+
 def render_text(result: Row) -> str:
     """Return what a terminal shows: counts, findings, the report's path, and last the verdict."""
     lines = table_lines(result["hops"])
     for finding in result["findings"]:
         line = "{outcome}: {id} in {hop}: {detail}".format_map(finding)
         lines.append(line)
+    if result["hops"]:
+        lines.append(describe_reach(result["positions"]))
     for loss in result["accepted_losses"]:
         lines.append(f"accepted loss: {loss}")
     for failed in result["failed_repairs"]:

@@ -15,7 +15,9 @@ from spark.open_ids import ID_COLUMNS, Open, sources_of, write_open
 from spark.session import log_progress
 from spark.settings import Settings
 from spark.settled import Settled
+from spark.shares import Share, merge, share_everything, share_new
 from spark.since import MOST_JUDGED_AGAIN, WRITTEN, list_forgotten
+from spark.snapshot import Snapshot
 from spark.standstill import Behind
 
 MOST_OPEN = 50_000  # ids, most of them late: their rows are kept, and judged again each time
@@ -30,6 +32,8 @@ class Run(NamedTuple):
     losses: int  # that somebody has accepted
     judged: Judged
     behind: Sequence[Behind]
+    shares: Sequence[Share]  # of the old, as far as they are confirmed; none, if all was judged
+    not_checked: int  # ids with which nothing was left to compare, in this run and all before it
 
 
 def seal(spark: SparkSession, settings: Settings, run: Run, earlier: Horizon | None) -> None:
@@ -51,7 +55,7 @@ def seal(spark: SparkSession, settings: Settings, run: Run, earlier: Horizon | N
         log_progress(f"the next run starts from the same horizon again: {reason}")
         return
     moments = {name: one.moment for name, one in settled.databases.snapshots.items()}
-    read_from = {name: first_transaction(moment) for name, moment in moments.items()}
+    read_from = first_transactions(settled.databases.snapshots)
     if not reason:
         write_open(settings.delta_root, run.run_id, open_)
         for name, transaction in late_since(settled.databases.frames, open_.ids).items():
@@ -69,14 +73,35 @@ def seal(spark: SparkSession, settings: Settings, run: Run, earlier: Horizon | N
         ends=ends_of(settled.extent.all().items()),
         forgotten=list_forgotten(settled.databases.frames),
         losses=run.losses,
+        shares=[] if reason else share_out(settings, run, earlier),
+        not_checked=run.not_checked,
     )
     write_horizon(spark, settings.delta_root, settings.subscriber, horizon)
     log_progress("sealed: the next run need not judge again what is matched")
 
 
+def share_out(settings: Settings, run: Run, earlier: Horizon | None) -> list[Share]:
+    """Return the shares of what is old from now on: all of it is confirmed within so many runs."""
+    runs = settings.reconcile_all_every
+    frames = run.settled.databases.frames
+    stops = first_transactions(run.settled.databases.snapshots)
+    if earlier is None:
+        return share_everything(frames, stops, run.run_id, runs)
+    before = {name: first_transaction(moment) for name, moment in earlier.moments.items()}
+    due = earlier.runs_since_full + 1 + runs
+    new = share_new(frames, before, stops, run.run_id, due)
+    return merge([*run.shares, *new], runs)
+
+
+def first_transactions(snapshots: Mapping[str, Snapshot]) -> dict[str, int]:
+    """Return the first transaction of each database that was not over."""
+    return {name: first_transaction(one.moment) for name, one in snapshots.items()}
+
+
 def find_open(judged: Judged) -> Open:
     """Return the ids that are late or a defect, and the landed rows of their sources."""
-    ids = judged.outcomes.where("outcome <> 'matched'").select(*ID_COLUMNS)
+    is_open = "outcome not in ('matched', 'not checked')"
+    ids = judged.outcomes.where(is_open).select(*ID_COLUMNS)
     ids.persist()
     place = ["topic", "partition", "offset"]
     both = "explode(array(source, 'message ' || message_id)) as source"

@@ -37,7 +37,7 @@ class Settings(BaseSettings):
     reconcile_deadline_seconds: float = 120  # heartbeats move an idle slot every 2 s
     reconcile_behind_seconds: float = 60  # above a rebalance, a restart, the longest batch
     reconcile_all_orders: int = 200_000  # fewer are all judged each time
-    reconcile_all_every: int = 24  # runs: one of so many judges everything, however much it is
+    reconcile_all_every: int = 24  # runs, within which all that is old is confirmed; hourly: a day
     reconcile_digest_orders: int = 50_000  # for fewer, one look at each id costs less than digests
 
     def databases(self) -> dict[str, str]:

@@ -27,6 +27,7 @@ from spark.positions import Position
 from spark.session import exit_with_error, log_progress
 from spark.settings import Settings
 from spark.snapshot import (
+    Holder,
     Select,
     Selection,
     Snapshot,
@@ -73,6 +74,7 @@ class Databases(NamedTuple):
     rows: int  # of all frames together
     not_passed: Mapping[str, str]  # the slots that do not get there, each with a sentence
     snapshots: Mapping[str, Snapshot]  # of each database; of all rows, they are released
+    holders: Sequence[Holder] = ()  # the oldest transactions, if they are too old
 
     def log_positions(self) -> dict[str, str]:
         """Return what each slot must have passed."""
@@ -121,12 +123,13 @@ def settle(
         select = select_since(horizon, snapshots) if horizon else select_all
         frames = read_tables(spark, settings.subscriber, snapshots, parts, select)
         frames["ledger"] = read_ledger(spark, options.ledger)
+        holders = find_holders(snapshots.values(), settings.reconcile_behind_seconds)
         rows = persist_all(frames.values())
         log_progress(f"{rows:,} rows of the databases are read")
         if not horizon:
             release_all(snapshots)
         not_passed = wait_for_slots(snapshots, patience)
-        databases = Databases(frames, rows, not_passed, snapshots)
+        databases = Databases(frames, rows, not_passed, snapshots, holders)
         former = former_topics(spark, settings, topics, databases.frames["outbox"])
         in_kafka = positions.current_offsets(admin, partitions, last=topics.input)
         current = positions.rename(in_kafka, names_of_rows)
@@ -160,6 +163,15 @@ def select_since(horizon: Horizon, snapshots: Mapping[str, Snapshot]) -> Select:
         )
 
     return select
+
+
+def find_holders(snapshots: Iterable[Snapshot], longer_than_seconds: float) -> list[Holder]:
+    """Return the transactions that hold the horizon back, the oldest first.
+
+    Databases of one server know the same ones.
+    """
+    found = {holder for one in snapshots for holder in one.held_by(longer_than_seconds)}
+    return sorted(found, key=lambda holder: holder.since)
 
 
 def release_all(snapshots: Mapping[str, Snapshot]) -> None:

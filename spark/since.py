@@ -29,6 +29,7 @@ from spark.retired import remember_retired
 from spark.session import log_progress, make_frame
 from spark.settings import Settings
 from spark.settled import Settled
+from spark.shares import Share, confirm, find_due, list_retired
 from spark.snapshot import Select, Selection, read_tables
 from spark.statements import read_statements
 
@@ -93,6 +94,28 @@ def compare_since(
         return landed.tables.where(is_within(places))
 
     return Judged(judged, counts, landed.rows, read_again)
+
+
+def confirm_due(
+    spark: SparkSession, settings: Settings, settled: Settled, horizon: Horizon, run_id: str
+) -> list[Share]:
+    """Return the shares of the old, those that are due confirmed by this run.
+
+    If one does not add up to what it did, everything is judged: that names the ids.
+    """
+    run = horizon.runs_since_full + 1
+    due = find_due(horizon.shares, run)
+    if due:
+        databases = settled.databases
+        retired = list_retired(databases.frames)
+        changed = confirm(spark, settings.subscriber, databases.snapshots, due, retired)
+        if changed:
+            raise JudgeAllError(f"{changed} since they were judged, without a new transaction")
+        rows = sum(share.rows() for share in due)
+        log_progress(f"{rows:,} rows of old ids are as they were judged")
+    next_due = run + settings.reconcile_all_every
+    confirmed = [share._replace(confirmed=run_id, due=next_due) for share in due]
+    return [*(share for share in horizon.shares if share not in due), *confirmed]
 
 
 def read_landed_since(since: Since) -> Landed:

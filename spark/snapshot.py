@@ -34,6 +34,26 @@ EXPORT = """
     from pg_control_system(), pg_control_checkpoint()
 """
 SHARE = "set transaction isolation level repeatable read; set transaction snapshot '{name}'"
+# The horizon comes no further than the first transaction that is not over. On one server, that may
+# be one of any database.
+HOLDERS = """
+    with running as (
+        select datname, pid, application_name, usename::text, xact_start as since
+        from pg_stat_activity
+        where backend_xid is not null
+        union all
+        select database, null, 'prepared transaction ' || gid, owner, prepared
+        from pg_prepared_xacts
+    )
+    select
+        datname,
+        pid,
+        coalesce(nullif(application_name, ''), usename),
+        to_char(since at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS')
+    from running
+    where since < clock_timestamp() - make_interval(secs => %s)
+    order by since
+"""
 BYTES_BEHIND = """
     select pg_wal_lsn_diff(%s, confirmed_flush_lsn)::bigint
     from pg_replication_slots
@@ -59,6 +79,21 @@ class Moment(NamedTuple):
     transactions: str  # which were over, as PostgreSQL writes a snapshot: xmin:xmax:running
     system: str  # the same on a server and its standbys
     timeline: int  # another one after each failover, and after each restore
+
+
+class Holder(NamedTuple):
+    """A transaction that has been open for so long that it holds the horizon back."""
+
+    database: str
+    pid: int | None  # a prepared one has none
+    application: str
+    since: str
+
+    def __str__(self) -> str:
+        """Return what the verdict says of it."""
+        process = "" if self.pid is None else f"pid {self.pid}, "
+        place = f"{self.application} ({process}database {self.database})"
+        return f"a transaction of {place}, open since {self.since} UTC, holds the horizon back"
 
 
 class Selection(NamedTuple):
@@ -108,6 +143,11 @@ class Snapshot(NamedTuple):
                 f"database {database} is not of this version: {error.diag.message_primary};"
                 " run python -m migrations upgrade"
             )
+
+    def held_by(self, longer_than_seconds: float) -> list[Holder]:
+        """Return the transactions that have written, and have been open for longer than this."""
+        found = self.connection.execute(HOLDERS, (longer_than_seconds,))
+        return [Holder(*row) for row in found]
 
     def release(self) -> None:
         """Let Postgres clean up again what was deleted since this moment."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 from pyspark.sql import SparkSession
@@ -133,8 +133,8 @@ def reconcile(spark: SparkSession) -> Callable[[], Result]:
 class JudgeSince(Protocol):
     """Land and reconcile from the last run on, unless everything is asked for."""
 
-    def __call__(self, *, full: bool = False) -> Result:
-        """Return what the report says."""
+    def __call__(self, *, full: bool = False, **settings: Any) -> Result:
+        """Return what the report says; settings are those of the run."""
 
 
 @pytest.fixture
@@ -151,9 +151,10 @@ def judge_since(spark: SparkSession, delta_root: Path) -> JudgeSince:
     with these, everything is judged each time.
     """
     parts = [part._replace(hops=()) for part in load_parts()]
-    settings = SparkSettings(delta_root=str(delta_root), reconcile_all_orders=0)
 
-    def run_once(*, full: bool = False) -> Result:
+    def run_once(*, full: bool = False, **changes: Any) -> Result:
+        lake = SparkSettings(delta_root=str(delta_root), reconcile_all_orders=0)
+        settings = lake.model_copy(update=changes)
         options = Options(land=True, ledger=None, deadline=time.monotonic() + 120, full=full)
         result = run(spark, settings, parts, options)
         spark.catalog.clearCache()

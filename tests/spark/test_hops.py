@@ -626,8 +626,11 @@ def test_what_was_forgotten_and_lost_in_the_lake_is_not_compared(spark: SparkSes
     assert (FORGOTTEN_TO_LANDED, place) in findings
 
     world.losses = [Loss(INPUT_TOPIC, SETTLED, 1, 1)]
-    findings = {(row["hop"], row["id"]) for row in first_findings(world.judged(spark))}
+    judged = world.judged(spark)
+    findings = {(row["hop"], row["id"]) for row in first_findings(judged)}
     assert (FORGOTTEN_TO_LANDED, place) not in findings
+    [counts] = [row for row in count_outcomes(judged) if row["hop"] == FORGOTTEN_TO_LANDED]
+    assert (counts["matched"], counts["not_checked"]) == (0, 1)
 
 
 def test_what_was_retired_is_no_finding_and_anything_else_is(spark: SparkSession) -> None:

@@ -8,7 +8,7 @@ import pytest
 from spark import standstill
 from spark.hops import make_hops
 from spark.positions import landing_behind, not_landed, starting_offsets
-from spark.report import COUNTS, render_text, sort_by_path, verdict_of
+from spark.report import COUNTS, describe_reach, render_text, sort_by_path, verdict_of
 from spark.standstill import Behind, Patience, hops_behind
 
 
@@ -127,6 +127,8 @@ def test_text_ends_with_the_verdict() -> None:
     hops = sort_by_path([hop("outbox → audit.events"), hop("tracking → outbox", missing=1)], path)
     result = {**verdict_of(hops), "hops": hops, "findings": [finding], "report": "r.html"}
     result |= {"accepted_losses": [], "failed_repairs": []}
+    positions = {"committed": {0: 7}, "log": {"slot": "0/1"}, "ends": {"order.events/0": 7}}
+    result["positions"] = positions | {"ledger": None, "delta": {"order.events": 3}}
     text = render_text(result).splitlines()
     assert [line.split("  ")[0] for line in text[2:4]] == [
         "tracking → outbox",
@@ -134,6 +136,7 @@ def test_text_ends_with_the_verdict() -> None:
     ]
     assert text[4:] == [
         "missing: m-1 in tracking → outbox: did not come out",
+        describe_reach(result["positions"]),
         "report: r.html",
         "verdict: 1 missing",
     ]

@@ -9,6 +9,7 @@ from spark.losses import Accepted, Loss
 from spark.outcome import DEFECTS
 from spark.picture import draw
 from spark.report import COUNTS, Row, render_page, render_text, verdict_of
+from spark.snapshot import Holder
 from spark.standstill import Behind
 from tests.spark.world import DECIDING
 
@@ -27,6 +28,8 @@ def result_of(*hops: Row, behind: Sequence[Behind] = ()) -> Row:
         "committed": {0: 1_234_567},
         "log": {"slot": "0/1"},
         "ends": {"topic/0": 7_654_321},
+        "ledger": None,
+        "delta": {"topic": 12},
     }
     return {
         "run_id": "20261122T100000.000000Z",
@@ -35,6 +38,9 @@ def result_of(*hops: Row, behind: Sequence[Behind] = ()) -> Row:
         "findings": [finding],
         "accepted_losses": [],
         "failed_repairs": [],
+        "confirmed": {"oldest_at": "2026-11-22 09:00:00", "age_seconds": 3_600},
+        "held_by": [],
+        "not_checked": 0,
         "report": "delta/reconcile/report/20261122T100000.000000Z.html",
         **verdict_of(list(hops), behind),
     }
@@ -153,3 +159,51 @@ def test_the_table_fits_120_columns() -> None:
     table = render_text(result_of(*hops)).splitlines()[: len(hops) + 2]
     assert max(map(len, table)) <= 120
     assert all(defect in table[1] for defect in DEFECTS)
+
+
+def test_the_report_says_how_far_it_reaches_and_how_old_its_calm_is() -> None:
+    """Ledger, topics, Delta and logs, and the oldest confirmation; a line of it in the terminal."""
+    result = result_of(counts_of("a hop", matched=1))
+    ledger = {"records": 3_075, "ends": {"order.events/0": 1_025}}
+    positions = result["positions"] | {"ledger": ledger}
+    page = render_page(result | {"positions": positions}, INPUT_TOPIC, OUTBOX_TOPICS)
+    assert "3,075 records: <code>order.events/0</code> up to 1,025" in page
+    assert "<code>topic</code> version 12" in page
+    assert "the oldest at 2026-11-22 09:00:00 UTC, 60 minutes before this run" in page
+    assert "none was given" in render_page(result, INPUT_TOPIC, OUTBOX_TOPICS)
+    [line] = [line for line in render_text(result).splitlines() if line.startswith("complete")]
+    assert line == (
+        "complete for: no ledger; the input handled below 0:1,234; 7,654,321 offsets of 1 topics,"
+        " in Delta up to version 12; logs up to slot 0/1"
+    )
+    nothing = result_of() | {"confirmed": None}
+    assert "nothing was compared</dd>" in render_page(nothing, INPUT_TOPIC, OUTBOX_TOPICS)
+    assert "complete" not in render_text(nothing)
+
+
+def test_a_transaction_that_holds_the_horizon_back_is_named() -> None:
+    """With its process, its application and since when; the verdict is good all the same."""
+    holder = Holder("fulfillment", 4711, "psql", "2026-11-22 08:00:00")
+    told = verdict_of([counts_of("a hop", matched=1)], holders=[holder])
+    assert told["ok"]
+    assert told["verdict"].endswith(
+        "; a transaction of psql (pid 4711, database fulfillment), open since"
+        " 2026-11-22 08:00:00 UTC, holds the horizon back"
+    )
+    result = result_of(counts_of("a hop", matched=1)) | {"held_by": [holder._asdict()]}
+    page = render_page(result, INPUT_TOPIC, OUTBOX_TOPICS)
+    assert "psql in database fulfillment, pid 4711, open since 2026-11-22 08:00:00 UTC" in page
+    assert "held back" not in render_page(result | {"held_by": []}, INPUT_TOPIC, OUTBOX_TOPICS)
+
+
+def test_what_is_not_checked_is_counted() -> None:
+    """In verdict and page, and it leaves the verdict good; without any, not a word."""
+    told = verdict_of([counts_of("a hop", matched=1)], not_checked=1_200)
+    assert (told["ok"], told["verdict"]) == (
+        True,
+        "verdict: nothing lost, nothing doubled; 1,200 not checked",
+    )
+    result = result_of(counts_of("a hop", matched=1))
+    page = render_page(result | {"not_checked": 1_200}, INPUT_TOPIC, OUTBOX_TOPICS)
+    assert "1,200 ids, with which nothing is left to compare" in page
+    assert "with which nothing" not in render_page(result, INPUT_TOPIC, OUTBOX_TOPICS)

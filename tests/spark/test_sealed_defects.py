@@ -1,6 +1,7 @@
 """What goes wrong after a run is found by the next one, whether it was judged before or not."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from pyspark.sql import SparkSession
 
-from contract.names import INPUT_TOPIC
+from contract.names import DATABASE, INPUT_TOPIC
 from ops.stack.stack import Stack
 from spark.horizon import Horizon, next_transaction, read_horizon
 from tests.client import connect, fresh, query, until_handled
@@ -83,6 +84,74 @@ def test_defects_on_both_sides_of_the_horizon_are_found(
     assert ("different", ids["total"]) in found_in(delta_root, judge_since(full=True))
 
 
+ROUNDS = 3  # within which all that is old is confirmed
+
+
+def change_in_place(columns: str, table: str, message_id: str) -> None:
+    """Change a row, or delete it, as nobody should: no new transaction is noted in it."""
+    statement = f"update {table} set {columns}" if columns else f"delete from {table}"
+    with connect(DATABASE, "postgres") as admin:
+        done = admin.execute(f"{statement} where message_id = %s".encode(), [message_id])
+        assert done.rowcount == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("total = total + 0.01", "fulfillment", "different"),
+        pytest.param(("", "fulfillment", "missing"), marks=pytest.mark.prove),
+        pytest.param(("", "tracking", "missing"), marks=pytest.mark.prove),
+        pytest.param(("value_sha256 = '\\x00'", "tracking", "different"), marks=pytest.mark.prove),
+    ],
+)
+def test_what_is_changed_in_place_is_found_by_the_rotation(
+    spoiled: Stack,
+    judge_since: JudgeSince,
+    delta_root: Path,
+    change: tuple[str, str, str],
+) -> None:
+    """One old row is changed or deleted: one of so many runs judges everything, and names the id.
+
+    The runs before and after confirm the rest, and judge only what is new.
+    """
+    columns, table, outcome = change
+    rotate = partial(judge_since, reconcile_all_every=ROUNDS)
+    for _ in range(ROUNDS):
+        [changed] = orders(1)
+        until_handled()
+    names = {changed, position_of(changed)}
+    rotate(full=True)
+    change_in_place(columns, table, changed)
+
+    results: list[dict[str, Any]] = []
+    while not (results and results[-1]["since"] is None):
+        assert len(results) < ROUNDS, "it is not found by the rotation"
+        results.append(rotate())
+
+    named = {id_ for outcome_, id_ in found_in(delta_root, results[-1]) if outcome_ == outcome}
+    assert named & names
+    assert all(result["since"] for result in results[:-1])
+
+
+@pytest.mark.prove
+def test_control_without_the_rotation_only_a_full_run_finds_it(
+    spoiled: Stack, judge_since: JudgeSince, delta_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Control: if no share is ever due, twice as many runs do not find it; one of all does."""
+    [changed] = orders(1)
+    until_handled()
+    rotate = partial(judge_since, reconcile_all_every=ROUNDS)
+    rotate(full=True)
+    change_in_place("total = total + 0.01", "fulfillment", changed)
+    with monkeypatch.context() as patched:
+        patched.setattr("spark.since.find_due", lambda *_: [])
+        for _ in range(2 * ROUNDS):
+            result = rotate()
+            assert result["since"]
+            assert ("different", changed) not in found_in(delta_root, result)
+    assert ("different", changed) in found_in(delta_root, rotate(full=True))
+
+
 def place_of(message_id: str) -> str:
     """SQL for the landed row of a message."""
     partition, offset = position_of(message_id).split("/")[1:]
@@ -134,7 +203,9 @@ def is_late_row_found(judge_since: JudgeSince, delta_root: Path) -> bool:
     payload = json.dumps({"message_id": f"{message_id}-late"})
     with connect("fulfillment", "postgres") as admin:
         admin.execute("set idle_in_transaction_session_timeout = 0")
+        admin.execute("set application_name = 'a long one'")
         admin.autocommit = False
+        pid = admin.info.backend_pid
         admin.execute(
             "insert into outbox"
             " (event_id, aggregate_type, aggregate_id, event_type, traceparent, payload)"
@@ -143,8 +214,11 @@ def is_late_row_found(judge_since: JudgeSince, delta_root: Path) -> bool:
         )
         orders(3)
         until_handled()
-        first = judge_since()
+        first = judge_since(reconcile_behind_seconds=0)
         admin.commit()
+    [holder] = [one for one in first["held_by"] if one["pid"] == pid]
+    assert holder["application"] == "a long one"
+    assert holder["database"] == DATABASE
     wanted = ("extra", f"{message_id}-late")
     assert wanted not in found_in(delta_root, first)
     then = judge_since()

@@ -13,6 +13,7 @@ from spark.horizon import (
     JudgeAllError,
     NotCheckedError,
     Version,
+    describe_confirmation,
     is_new,
     parse_horizon,
     reason_to_judge_all,
@@ -20,17 +21,20 @@ from spark.horizon import (
     refuse_other_tables,
     refuse_other_topics,
 )
+from spark.shares import Share, Sum, changed_parts, find_due, merge
 from spark.snapshot import Moment
 
+FULFILLMENTS = "fulfillment.events"
 MOMENT = Moment("0/1000", "700:705:701,703", "7000", 1)
+AN_HOUR_AGO = (datetime.now(UTC) - timedelta(hours=1)).strftime(RUN_ID)
+SHARE = Share(DATABASE, 0, 700, AN_HOUR_AGO, 24, {"tracking": Sum(10, 1, -2)})
 
 
 def make_horizon(**changes: Any) -> Horizon:
     """A horizon of an hour ago, with some values changed."""
-    an_hour_ago = (datetime.now(UTC) - timedelta(hours=1)).strftime(RUN_ID)
     horizon = Horizon(
-        run_id=an_hour_ago,
-        full_run_id=an_hour_ago,
+        run_id=AN_HOUR_AGO,
+        full_run_id=AN_HOUR_AGO,
         runs_since_full=3,
         orders=1_000_000,
         judge_all="",
@@ -41,6 +45,8 @@ def make_horizon(**changes: Any) -> Horizon:
         ends={f"{INPUT_TOPIC}/0": 100},
         forgotten={},
         losses=0,
+        shares=[SHARE],
+        not_checked=2,
     )
     return horizon._replace(**changes)
 
@@ -48,6 +54,12 @@ def make_horizon(**changes: Any) -> Horizon:
 def reason(horizon: Horizon | None) -> str | None:
     """Why everything is judged, with the default settings."""
     return reason_to_judge_all(horizon, all_every=24, all_orders=200_000, keep_hours=168)
+
+
+def test_a_run_that_must_confirm_everything_judges_everything() -> None:
+    """RECONCILE_ALL_EVERY=1 has one meaning: each run judges everything."""
+    once = reason_to_judge_all(make_horizon(), all_every=1, all_orders=0, keep_hours=168)
+    assert once == "RECONCILE_ALL_EVERY is 1"
 
 
 def test_a_run_starts_from_the_last_one() -> None:
@@ -60,7 +72,7 @@ def test_a_run_starts_from_the_last_one() -> None:
     [
         (None, "no earlier run"),
         (make_horizon(orders=199_999), "199,999 orders, fewer than 200,000"),
-        (make_horizon(runs_since_full=23), "one run in 24"),
+        (make_horizon(shares=()), "not noted what the old adds up to"),
         (make_horizon(judge_all="a part was behind"), "a part was behind"),
         (make_horizon(run_id="20250101T000000.000000Z"), "days ago"),
     ],
@@ -124,3 +136,79 @@ def test_a_horizon_is_read_as_it_was_written() -> None:
     """Its JSON brings back the same."""
     horizon = make_horizon()
     assert parse_horizon(json.dumps(horizon._asdict())) == horizon
+
+
+def share_of(first: int, stop: int, **changes: Any) -> Share:
+    """A share of the old with ten rows, confirmed an hour ago."""
+    return SHARE._replace(first=first, stop=stop, **changes)
+
+
+def test_all_shares_are_confirmed_within_so_many_runs() -> None:
+    """Whatever their number: each of 24 runs confirms those that are due, and none twice."""
+    shares = [share_of(n, n + 1, due=n) for n in range(1, 25)]
+    for run in range(1, 25):
+        assert [share.due for share in find_due(shares, run)] == [*range(1, run + 1)]
+
+
+def test_small_neighbours_become_one_share() -> None:
+    """A year of hourly runs leaves few shares; one is due as soon as its oldest part.
+
+    Control: shares that are large, or of which one does not go on where the other ends, stay.
+    """
+    old = share_of(0, 1_000, sums={"tracking": Sum(10_000, 5, 7)})
+    hours = [
+        share_of(n, n + 1, due=n, sums={"tracking": Sum(1, n, 1)}) for n in range(1_000, 9_760)
+    ]
+    shares = merge([*hours, old], runs=24)
+    assert len(shares) <= 48
+    assert sum(share.rows() for share in shares) == 18_760
+    assert shares[0] == old
+    assert shares[1].due == 1_000
+    assert shares[1].sums["tracking"].first == sum(n for n in range(1_000, shares[1].stop))
+    apart = [share_of(0, 10), share_of(20, 30)]
+    assert merge(apart, runs=1) == apart
+
+
+@pytest.mark.parametrize(
+    ("found", "changed"),
+    [
+        ({"tracking": Sum(10, 1, -2)}, []),
+        ({"tracking": Sum(9, 1, -2)}, ["tracking"]),
+        ({"tracking": Sum(10, 1, -3)}, ["tracking"]),
+        ({}, ["tracking"]),
+        ({"tracking": Sum(10, 1, -2), "fulfillment": Sum(1, 0, 0)}, ["fulfillment"]),
+    ],
+)
+def test_a_share_is_confirmed_if_it_adds_up_to_the_same(
+    found: dict[str, Sum], changed: list[str]
+) -> None:
+    """A row more, one less, or another value is a change, and so is a part that was not there."""
+    assert list(changed_parts(SHARE, found, {})) == changed
+
+
+def test_what_may_change_lawfully_is_no_change() -> None:
+    """Fewer rows wait for the receiver's answer; events that retention deleted have their note."""
+    waiting = "tracking without the receiver's answer"
+    events = f"outbox of {FULFILLMENTS}"
+    share = share_of(100, 200, sums={waiting: Sum(3, 0, 0), events: Sum(7, 1, 1)})
+    fewer = {waiting: Sum(2, 0, 0), events: Sum(7, 1, 1)}
+    assert list(changed_parts(share, fewer, {})) == []
+    assert list(changed_parts(share, fewer | {waiting: Sum(4, 0, 0)}, {})) == [waiting]
+
+    assert list(changed_parts(share, {waiting: Sum(3, 0, 0)}, {})) == [events]
+    retired = {(DATABASE, events): 101}
+    assert list(changed_parts(share, {waiting: Sum(3, 0, 0)}, retired)) == []
+    retired = {(DATABASE, events): 100}
+    assert list(changed_parts(share, {waiting: Sum(3, 0, 0)}, retired)) == [events]
+
+
+def test_the_oldest_confirmation_counts() -> None:
+    """Of many shares, the one that was confirmed longest ago says how old the calm is."""
+    now = "20261122T100000.000000Z"
+    shares = [
+        share_of(0, 1, confirmed="20261122T090000.000000Z"),
+        share_of(1, 2, confirmed="20261122T070000.000000Z"),
+    ]
+    told = describe_confirmation(now, shares)
+    assert told == {"oldest_at": "2026-11-22 07:00:00", "age_seconds": 10_800}
+    assert describe_confirmation(now, [])["age_seconds"] == 0
