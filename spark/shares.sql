@@ -13,8 +13,12 @@ from {tracking}
 where not marked or audit_error is not null
 union all
 select database, 'fulfillment', coalesce(written_by, {never}),
-    xxhash64(message_id, order_id, compared)
+    xxhash64(message_id, order_id, sha256, compared)
 from {fulfillment}
+union all
+select database, 'rejection', coalesce(written_by, {never}),
+    xxhash64(message_id, order_id, reason, fulfilled_by, sha256)
+from {rejection}
 union all
 select database, 'dead letter', coalesce(written_by, {never}), xxhash64(subscriber, letter)
 from {dead_letter}
