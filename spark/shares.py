@@ -135,7 +135,8 @@ def confirm(
 
     def select(database: str, _frame: str) -> Selection:
         ranges = [as_condition(share) for share in shares if share.database == database]
-        return Selection(rows=" or ".join(ranges) or "false", is_new="false")
+        rows = " or ".join(ranges) or "false"
+        return Selection(rows, is_new="false", tracking_rows="false")  # no values are compared
 
     frames = read_tables(spark, subscriber, snapshots, [], select)
     return find_changed_share(frames, shares, retired)
