@@ -54,12 +54,7 @@ def place_among_judges(item: pytest.Item) -> int:
 
 
 @contextmanager
-def running(
-    name: str,
-    ports: int,
-    started: frozenset[str] = frozenset(),
-    dedup_store: str = "tracking",
-) -> Iterator[Stack]:
+def running(name: str, ports: int, started: frozenset[str] = frozenset()) -> Iterator[Stack]:
     """Run a stack in a folder and on ports of its own, with the processes of these extras."""
     extras: dict[str, bool | int | str] = {}
     for number, (extra, process) in enumerate(extra_processes().items()):
@@ -74,7 +69,6 @@ def running(
         audit_port=ports + 81,
         service_port=ports + 10,
         extras=extras,
-        dedup_store=dedup_store,
     )
     with pytest.MonkeyPatch.context() as patch:
         # The broker's least: a killed worker is missed sooner.

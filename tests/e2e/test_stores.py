@@ -35,7 +35,8 @@ def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     """A stack whose service has this dedup store, with its addresses in the environment."""
     name = str(request.param)
     started = frozenset({name}) & {"dynamodb"}
-    with running(f"{RUN}-{name}", PORTS + 300, started, name) as stack:
+    monkeypatch.setenv("DEDUP_STORE", name)
+    with running(f"{RUN}-{name}", PORTS + 300, started) as stack:
         yield within(stack, monkeypatch)
 
 
