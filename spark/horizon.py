@@ -43,7 +43,7 @@ class Horizon(NamedTuple):
     ends: Mapping[str, int]  # of each topic/partition: all before it was judged
     forgotten: Mapping[str, str]
     losses: int  # that somebody has accepted
-    shares: Sequence[Share] = ()  # of the old, which later runs confirm in turn
+    shares: Sequence[Share] | None = None  # of the old; None: an earlier version noted none
     not_checked: int = 0  # ids that were judged, but nothing was left to compare them with
 
     def began_at(self) -> datetime:
@@ -98,6 +98,11 @@ def find_oldest(run_id: str, shares: Iterable[Share]) -> str:
     return min([run_id, *(share.confirmed for share in shares)])
 
 
+def list_shares(horizon: Horizon | None) -> Sequence[Share]:
+    """Return the shares of the old that a horizon has noted."""
+    return (horizon.shares if horizon else None) or []
+
+
 def as_text(run_id: str) -> str:
     """Return when a run began, as reports say it."""
     return began_at(run_id).strftime("%Y-%m-%d %H:%M:%S")
@@ -128,7 +133,8 @@ def parse_horizon(text: str) -> Horizon:
     versions = {}
     for topic, version in values["versions"].items():
         versions[topic] = Version(*version)
-    shares = [parse_share(share) for share in values.get("shares", ())]
+    noted = values.get("shares")
+    shares = None if noted is None else [parse_share(share) for share in noted]
     return Horizon(**values | {"moments": moments, "versions": versions, "shares": shares})
 
 
@@ -164,7 +170,7 @@ def reason_of_horizon(horizon: Horizon, keep_hours: float) -> str | None:
     """Return why no run can start from this horizon, or None if one can."""
     if horizon.judge_all:
         return f"the last run that did so found that {horizon.judge_all}"
-    if not horizon.shares:
+    if horizon.shares is None:
         return "it was not noted what the old adds up to"
     age = datetime.now(UTC) - horizon.began_at()
     if age > timedelta(hours=keep_hours):

@@ -27,10 +27,12 @@ from spark.horizon import (
     Version,
     describe_confirmation,
     describe_horizon,
+    list_shares,
     read_horizon,
     read_versions,
     reason_to_judge_all,
 )
+from spark.lock import exclusive_lock
 from spark.losses import read_accepted
 from spark.parts import Part, load_parts
 from spark.seal import Run, seal
@@ -45,7 +47,6 @@ from spark.session import (
 )
 from spark.settings import TRACKING, Settings
 from spark.settled import Options, settle
-from spark.shares import Share
 from spark.since import compare_since, confirm_due
 from spark.topic_ids import describe_later
 from spark.topics import Topics
@@ -62,8 +63,22 @@ FAILURES = (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupEr
 def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options: Options) -> Result:
     """Settle, compare, store the outcomes, and return what the report says.
 
-    Where the last run allows it, only what came since is judged, and what was open then.
+    Where the last run allows it, only what came since is judged, and what was open then. Of two
+    runs at once, one says so and ends.
     """
+    try:
+        with exclusive_lock(settings.delta_root, f"reconcile-{settings.subscriber}"):
+            return judge_what_is_needed(spark, settings, parts, options)
+    except BlockingIOError:
+        exit_with_error(
+            f"another reconcile is at work in {settings.delta_root}: wait for it, or stop it"
+        )
+
+
+def judge_what_is_needed(
+    spark: SparkSession, settings: Settings, parts: Sequence[Part], options: Options
+) -> Result:
+    """Judge what came since the last run, or everything."""
     horizon = find_horizon(spark, settings, parts, options)
     try:
         return judge(spark, settings, parts, options, horizon)
@@ -114,7 +129,7 @@ def judge(
     if horizon and horizon.losses != len(losses):
         raise JudgeAllError("a loss was accepted since the last run")
 
-    shares: Sequence[Share] = horizon.shares if horizon else []
+    shares = list_shares(horizon)
     not_checked = horizon.not_checked if horizon else 0
     counts: list[Row] = []
     findings: list[Row] = []

@@ -20,7 +20,14 @@ from spark.changed import find_changed
 from spark.comparison import Judged, hops_of_slots, rows_of_hops
 from spark.frames import Frames, identify_landed, lost_offsets, query, remember_forgotten
 from spark.hops import OUTBOX_TO, TOPICS_TO_LANDED
-from spark.horizon import Horizon, JudgeAllError, Version, is_new, refuse_other_tables
+from spark.horizon import (
+    Horizon,
+    JudgeAllError,
+    Version,
+    is_new,
+    list_shares,
+    refuse_other_tables,
+)
 from spark.landed_tables import is_within, landed_positions, read_within
 from spark.markers import expected_records
 from spark.open_ids import Open, read_open
@@ -104,7 +111,8 @@ def confirm_due(
     If one does not add up to what it did, everything is judged: that names the ids.
     """
     run = horizon.runs_since_full + 1
-    due = find_due(horizon.shares, run)
+    shares = list_shares(horizon)
+    due = find_due(shares, run)
     if due:
         databases = settled.databases
         retired = list_retired(databases.frames)
@@ -115,7 +123,7 @@ def confirm_due(
         log_progress(f"{rows:,} rows of old ids are as they were judged")
     next_due = run + settings.reconcile_all_every
     confirmed = [share._replace(confirmed=run_id, due=next_due) for share in due]
-    return [*(share for share in horizon.shares if share not in due), *confirmed]
+    return [*(share for share in shares if share not in due), *confirmed]
 
 
 def read_landed_since(since: Since) -> Landed:

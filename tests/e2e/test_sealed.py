@@ -1,14 +1,16 @@
 """What was judged is not judged again; what comes later is judged, wherever it belongs."""
 
 import shutil
+from functools import partial
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from contract.names import INPUT_TOPIC
+from contract.names import INPUT_TOPIC, SUBSCRIBER
 from ops.stack.stack import Stack
 from spark.hops import input_to_tracking
 from spark.horizon import (
@@ -16,8 +18,9 @@ from spark.horizon import (
     NotCheckedError,
     write_horizon,
 )
+from spark.lock import exclusive_lock
 from tests.builders import value
-from tests.client import Sent, fresh, send, until_handled
+from tests.client import Sent, away, fresh, send, until_handled
 from tests.e2e.test_reconcile import event_of, publish
 from tests.load import load, orders
 from tests.reconciliation import all_matched, hop
@@ -71,6 +74,50 @@ def test_events_that_are_published_again_are_removed(stack: Stack, judge_since: 
     assert hop(result, "outbox → fulfillment.events")["duplicates_removed"] == 5
 
 
+ALL_WITHIN = 10  # runs
+
+
+@pytest.mark.parametrize("runs", [3, pytest.param(100, marks=pytest.mark.prove)])
+def test_under_load_no_run_raises_a_false_alarm(
+    stack: Stack, judge_since: JudgeSince, runs: int
+) -> None:
+    """While orders and repeats come, and service and Connect are killed, every run is good.
+
+    The old is confirmed in turn, and what was late is judged in the end.
+    """
+    until_handled()
+    judge = partial(judge_since, reconcile_all_every=ALL_WITHIN)
+    results = [all_matched(judge(full=True))]
+    with load(bursts=1_000_000, pause=0.5) as sent:
+        for run in range(runs):
+            kill(stack, run)
+            send([Sent(again, again, value(again)) for again in sent[-20:]])
+            results.append(all_matched(judge()))
+    until_handled(300)
+    results.append(all_matched(judge()))
+
+    assert all(result["since"] for result in results[1:])
+    assert any(row["late"] for result in results for row in result["hops"]), "nothing was late"
+    assert not any(row["late"] for row in results[-1]["hops"])
+    judged = sum(tracked(result) for result in results)
+    assert judged >= tracked(all_matched(judge(full=True)))
+    confirmed_at = [result["confirmed"]["oldest_at"] for result in results]
+    assert confirmed_at == sorted(confirmed_at)
+    assert runs < ALL_WITHIN or confirmed_at[-1] > confirmed_at[0]
+
+
+def kill(stack: Stack, run: int) -> None:
+    """Kill the service in each third run, and Connect in another third; both start again."""
+    if run % 3 == 1:
+        with away(stack, "service", SIGKILL):
+            pass
+    if run % 3 == 2:
+        with away(stack, "connect", SIGKILL):
+            pass
+        for name, command in stack.part("connect").then.items():
+            stack.run(name, command)
+
+
 @pytest.mark.prove
 def test_what_was_late_is_judged_later(stack: Stack, judge_since: JudgeSince) -> None:
     """Under load each run leaves some ids open; the runs after it judge every one, and no alarm."""
@@ -88,8 +135,11 @@ def test_what_was_late_is_judged_later(stack: Stack, judge_since: JudgeSince) ->
 
 
 @pytest.mark.prove
+@pytest.mark.parametrize(
+    "step", ["reconcile.store_outcomes", "seal.find_open", "seal.write_open", "seal.write_horizon"]
+)
 def test_a_run_that_is_killed_changes_nothing(
-    stack: Stack, judge_since: JudgeSince, delta_root: Path, monkeypatch: pytest.MonkeyPatch
+    stack: Stack, judge_since: JudgeSince, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """A run that ends before its horizon is written: the next one starts from the one before it."""
     orders(5)
@@ -97,18 +147,56 @@ def test_a_run_that_is_killed_changes_nothing(
     first = all_matched(judge_since())
     orders(5)
     until_handled()
+    kill_at(step, judge_since, monkeypatch)
+
+    result = all_matched(judge_since())
+    assert result["since"]["run_id"] == first["run_id"]
+    assert tracked(result) == 5
+
+
+@pytest.mark.prove
+def test_a_run_that_is_killed_after_its_horizon_has_judged(
+    stack: Stack, judge_since: JudgeSince, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only its report is missing: the next run starts from it, and has nothing to judge."""
+    orders(5)
+    until_handled()
+    first = all_matched(judge_since())
+    orders(5)
+    until_handled()
+    kill_at("reconcile.store_run", judge_since, monkeypatch)
+
+    result = all_matched(judge_since())
+    assert result["since"]["run_id"] > first["run_id"]
+    assert result["since"]["runs"] == 2
+    assert tracked(result) == 0
+
+
+def kill_at(step: str, judge_since: JudgeSince, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin a run, and end it where this step would begin; on its way, ids are late."""
 
     def die(*_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("spark.seal.write_horizon", die)
+        patched.setattr(
+            "spark.outcome.count_open", lambda _counts: 1
+        )  # so that outcomes are stored
+        patched.setattr(f"spark.{step}", die)
         with pytest.raises(KeyboardInterrupt):
             judge_since()
 
-    result = all_matched(judge_since())
-    assert result["since"]["run_id"] == first["run_id"]
-    assert tracked(result) == 5
+
+def test_of_two_runs_at_once_one_says_so(
+    stack: Stack, judge_since: JudgeSince, delta_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While one is at work, another one ends with exit code 2, and leaves nothing behind."""
+    at_work = exclusive_lock(str(delta_root), f"reconcile-{SUBSCRIBER}")
+    with at_work, pytest.raises(SystemExit) as ended:
+        judge_since()
+    assert ended.value.code == 2
+    assert "another reconcile is at work" in capsys.readouterr().err
+    assert not (delta_root / "reconcile").exists()
 
 
 @pytest.mark.prove

@@ -72,7 +72,7 @@ def test_a_run_starts_from_the_last_one() -> None:
     [
         (None, "no earlier run"),
         (make_horizon(orders=199_999), "199,999 orders, fewer than 200,000"),
-        (make_horizon(shares=()), "not noted what the old adds up to"),
+        (make_horizon(shares=None), "not noted what the old adds up to"),
         (make_horizon(judge_all="a part was behind"), "a part was behind"),
         (make_horizon(run_id="20250101T000000.000000Z"), "days ago"),
     ],
