@@ -79,7 +79,7 @@ def describe_reach(positions: Row) -> str:
     logs = [f"{slot} {lsn}" for slot, lsn in positions["log"].items()]
     return (
         f"complete for: {records}; the input handled below {' '.join(handled) or '0'};"
-        f" {ends:,} offsets of {len(versions)} topics, in Delta up to version"
+        f" {ends:,} offsets of all topics, in Delta up to version"
         f" {max(versions, default=0):,}; logs up to {', '.join(logs)}"
     )
 

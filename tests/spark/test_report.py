@@ -173,8 +173,8 @@ def test_the_report_says_how_far_it_reaches_and_how_old_its_calm_is() -> None:
     assert "none was given" in render_page(result, INPUT_TOPIC, OUTBOX_TOPICS)
     [line] = [line for line in render_text(result).splitlines() if line.startswith("complete")]
     assert line == (
-        "complete for: no ledger; the input handled below 0:1,234; 7,654,321 offsets of 1 topics,"
-        " in Delta up to version 12; logs up to slot 0/1"
+        "complete for: no ledger; the input handled below 0:1,234,567; 7,654,321 offsets of all"
+        " topics, in Delta up to version 12; logs up to slot 0/1"
     )
     nothing = result_of() | {"confirmed": None}
     assert "nothing was compared</dd>" in render_page(nothing, INPUT_TOPIC, OUTBOX_TOPICS)
