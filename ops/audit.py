@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
-from ops.age import format_age
+from contract.age import format_age
 from ops.purger import connect_as_purger
 from ops.settings import Env
 from ops.stack.supervisor import StackError

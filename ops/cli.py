@@ -37,7 +37,7 @@ Seed = Annotated[int, typer.Option(help="The same seed gives the same orders, ap
 
 def to_seconds(text: str) -> float:
     """Return an age as seconds."""
-    from ops.age import parse_age
+    from contract.age import parse_age
 
     try:
         return parse_age(text)
@@ -308,7 +308,7 @@ def forget(
 ) -> None:
     """Delete what the dedup store keeps of messages handled longer ago; the service may run on."""
     from ops.forget import forget as delete
-    from ops.forget import refuse_if_young
+    from ops.forget import refuse_if_young, refuse_tracking
     from ops.progress import step
 
     stack = make_checked_stack()
@@ -316,6 +316,7 @@ def forget(
     name = store or env.get("DEDUP_STORE", "tracking")
     if not risk_doubles:
         refuse_if_young(env, older_than)
+        refuse_tracking(name)
     with step(f"forget what {name} keeps") as note:
         done = delete(env, name, older_than, batch, note)
     if as_json:
@@ -332,7 +333,7 @@ app.add_typer(outbox, name="outbox")
 
 def to_moment(text: str) -> datetime:
     """Return a time, however it was typed."""
-    from ops.age import parse_moment
+    from contract.age import parse_moment
 
     try:
         return parse_moment(text)

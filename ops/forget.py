@@ -1,6 +1,5 @@
 """`pipeline forget`: delete what a dedup store keeps of old messages, in small transactions."""
 
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,15 +9,14 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]  # no __all__
 from sqlalchemy import Engine, text
 
-from ops.age import format_age, parse_age
-from ops.settings import ROOT, Env
+from contract.age import BUDGET, format_age, longest_replay
+from ops.settings import Env
 from ops.stack.supervisor import StackError
 from ops.topic import refuse_without_topic
 from service.database import classify_errors, connect_to
 from service.dedup import load_store
 from service.outage import OutageError, RefusedError
 
-BUDGET = ROOT / "pyproject.toml"
 SECONDS = 60.0  # the longest for one batch; the broker has ten
 
 
@@ -76,6 +74,16 @@ def load_statement(name: str) -> str:
     return str(store.FORGET)
 
 
+def refuse_tracking(name: str) -> None:
+    """Refuse what retention does better: it deletes what is judged and cannot be read again."""
+    if name == "tracking":
+        raise StackError(
+            "pipeline retention deletes old rows of tracking, when they are judged and their "
+            "records are gone from the topic: run that, or forget --risk-doubles, which asks for "
+            "neither"
+        )
+
+
 def refuse_if_young(env: Env, age: float) -> None:
     """Refuse an age at which a message may come again.
 
@@ -94,16 +102,6 @@ def refuse_if_young(env: Env, age: float) -> None:
         "and what comes again after that is known by its fulfillment or rejection alone: "
         f"give at least {format_age(least)}, or --risk-doubles"
     )
-
-
-def longest_replay() -> float:
-    """Return what the budget says of a replay, and read none of the files that it refers to.
-
-    The containers do not have all of those.
-    """
-    project = tomllib.loads(BUDGET.read_text(encoding="utf-8"))
-    budget = project["tool"]["pipeline"]["budget"]
-    return parse_age(str(budget["longest_replay"]))
 
 
 def retention(bootstrap: str, topic: str) -> float:

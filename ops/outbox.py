@@ -16,7 +16,7 @@ from uuid import UUID
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from ops.age import format_age
+from contract.age import format_age
 from ops.forget import retention
 from ops.progress import step
 from ops.settings import OUTBOXES, Env

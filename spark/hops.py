@@ -70,6 +70,7 @@ LEDGER_TO_OUTCOME = "ledger → outcome"
 TOPICS_TO_LANDED = "topics → landed"
 FORGOTTEN_TO_LANDED = "forgotten → landed"
 RETIRED_TO_LANDED = "retired → landed"
+RETIRED_ENTRY_TO_LANDED = "retired audit entry → landed"
 TRACKING_TO_DECISION = "tracking → fulfillment or rejection"
 TRACKING_TO_OUTBOX = "tracking → outbox"
 DEAD_LETTER_TO_OUTBOX = "dead letter → outbox"
@@ -77,6 +78,9 @@ TRACKING_TO_AUDIT_ENTRY = "tracking → audit entry"
 TRACKING_TO_AUDIT_MARK = "tracking → audit mark"
 AUDIT_ENTRY_TO_OUTBOX = "audit entry → outbox"
 OUTBOX_TO = "outbox → "  # and the topic
+
+# What was deleted has to be in the lake: judged only where everything is.
+NOTED = (FORGOTTEN_TO_LANDED, RETIRED_TO_LANDED, RETIRED_ENTRY_TO_LANDED)
 
 VALUE = "coalesce(sha256, 'no value')"
 KEY_AND_VALUE = "concat_ws(' ', key, sha256)"
@@ -271,6 +275,19 @@ def audit_hops() -> list[Hop]:
                     "tracking", id="message_id", source="audit_source", written_at="handled_at"
                 ),
                 comes_out("tracking", id="message_id", effect="if(marked, 'mark', null)"),
+            ),
+        ),
+        Hop(
+            RETIRED_ENTRY_TO_LANDED,
+            (
+                goes_in("retired_entry", id="place", fingerprint="contents", source=NONE),
+                comes_out(
+                    "retired_entry_landed",
+                    id="place",
+                    effect="'entries'",
+                    fingerprint="contents",
+                    source=NONE,
+                ),
             ),
         ),
         Hop(

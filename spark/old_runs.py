@@ -10,6 +10,19 @@ from spark.session import locate
 RUN_ID = "%Y%m%dT%H%M%S"  # how the id of a run begins
 
 
+def find_old_runs(spark: SparkSession, delta_root: str, keep_days: float) -> list[datetime]:
+    """Return when the runs began that have left a report and are older than this."""
+    files, folder = locate(spark, f"{delta_root}/reconcile/report")
+    found = files.listStatus(folder) if files.exists(folder) else []
+    began = []
+    for status in found:
+        name = status.getPath().getName()
+        began.append(datetime.strptime(name[:15], RUN_ID).replace(tzinfo=UTC))
+    began.sort()
+    cutoff = datetime.now(UTC) - timedelta(days=keep_days)
+    return [moment for moment in began[:-1] if moment < cutoff]
+
+
 def delete_old_runs(spark: SparkSession, delta_root: str, keep_days: float) -> int:
     """Delete what runs have left that are older than this; return how many reports are gone.
 

@@ -133,7 +133,7 @@ def audit_lines(audit_y: int, landed_y: int) -> list[Line]:
             anchor="end",
         ),
         Line(
-            hops=(hops.AUDIT_ENTRY_TO_OUTBOX,),
+            hops=(hops.AUDIT_ENTRY_TO_OUTBOX, hops.RETIRED_ENTRY_TO_LANDED),
             path=f"M550 {middle}H648",
             label_x=600,
             label_y=middle - 10,

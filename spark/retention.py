@@ -1,118 +1,31 @@
-"""The job that deletes old events from the outboxes, once they have landed and are matched."""
+"""The job that deletes what is old and settled: in the databases, in the lake, and of its results.
+
+It reconciles first, and what it may delete follows from what that run has seen.
+"""
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-import psycopg
-from psycopg.conninfo import make_conninfo
 from pyspark.sql import SparkSession
 
-from contract.events import EVENTS
-from contract.names import AUDIT_DATABASE, DATABASE
-from spark.horizon import NotCheckedError, first_transaction
+from spark.horizon import NotCheckedError
+from spark.old_runs import delete_old_runs, find_old_runs
 from spark.parts import Part, load_parts
+from spark.purge import Limits, Old, Purge, find_limits, find_old_rows
 from spark.reconcile import FAILURES, Result, run
-from spark.seal import Run, late_since
+from spark.seal import Run
 from spark.session import STARTED_AT, describe, exit_with_error, log_progress, make_session
-from spark.settings import Settings
+from spark.settings import Settings, refuse_young
 from spark.settled import Options
 
-ROLE = "purger"
-CONNECT_SECONDS = 5
-BATCH = 1_000  # events in a transaction: no writer waits for longer
-SECONDS_OF_A_DAY = 86_400
-LINE = "{:<12} {:>12}  {:<19} {:>12}"
-
-# Those of the core. What an extra publishes is its own to delete.
-TYPES = {
-    DATABASE: [*(event.event_type for event in EVENTS), "record-dead-lettered"],
-    AUDIT_DATABASE: ["audit-entry-recorded"],
-}
-
-# An event that is too young, and whatever was written by its transaction or a later one, stays.
-LOOK = """
-    with boundary as (
-        select coalesce(least(%(first)s::bigint, min(coalesce(written_by, 0))), %(first)s::bigint)
-            as before
-        from outbox
-        where event_type = any(%(types)s)
-            and occurred_at >= now() - make_interval(secs => %(age)s)
-    )
-    select before, count(event_id), to_char(min(occurred_at), 'YYYY-MM-DD HH24:MI:SS')
-    from boundary
-    left join outbox
-        on coalesce(outbox.written_by, 0) < boundary.before
-        and outbox.event_type = any(%(types)s)
-    group by before
-"""
-RETIRE = "select events, last from retire(%(types)s, %(before)s, %(most)s, %(behind)s::tid)"
-BEGINNING = "(0,0)"  # of a table
+COLUMNS = ("what", "older than", "would go", "the first of", "deleted")
+LINE = "{:<22} {:>10} {:>12}  {:<19} {:>12}"
 
 
-class Old(NamedTuple):
-    """What of an outbox is old enough to go."""
-
-    database: str
-    before: int  # by which transactions it was written: by earlier ones
-    events: int
-    oldest: str | None
-
-
-def find_old(settings: Settings, first_open: Mapping[str, int]) -> list[Old]:
-    """Return what of each outbox can go: it is old, and no open id is as old."""
-    age = settings.retention_outbox_days * SECONDS_OF_A_DAY
-    found = []
-    for database, first in first_open.items():
-        parameters = {"first": first, "types": TYPES[database], "age": age}
-        with connect(settings, database) as session:
-            [row] = session.execute(LOOK, parameters)
-        found.append(Old(database, *row))
-    return found
-
-
-def retire(settings: Settings, old: Old) -> int:
-    """Delete these events a thousand at a time, each batch with a note of it; return how many."""
-    parameters = {"types": TYPES[old.database], "before": old.before, "most": BATCH}
-    retired = 0
-    behind = BEGINNING
-    with connect(settings, old.database) as session:
-        while behind:
-            [(count, behind)] = session.execute(RETIRE, parameters | {"behind": behind})
-            retired += count
-            if count:
-                log_progress(f"{old.database}: {retired:,} of {old.events:,} events are deleted")
-    return retired
-
-
-@contextmanager
-def connect(settings: Settings, database: str) -> Iterator[psycopg.Connection]:
-    """Log in as the role that deletes what is old."""
-    url = settings.databases()[database]
-    password = settings.purger_password_file.read_text().strip()
-    address = make_conninfo(url, user=ROLE, password=password)
-    with psycopg.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS) as session:
-        yield session
-
-
-def find_first_open(run: Run) -> dict[str, int]:
-    """Return the first transaction of each database that the run could not see the end of.
-
-    All that was written before it is published and has landed, unless the run has found a defect.
-    """
-    late = late_since(run.settled.databases.frames, run.judged.outcomes)
-    first_open = {}
-    for database, snapshot in run.settled.databases.snapshots.items():
-        first = first_transaction(snapshot.moment)
-        first_open[database] = min(first, late.get(database, first))
-    return first_open
-
-
-def keep_outboxes_small(
+def retain(
     spark: SparkSession,
     settings: Settings,
     parts: Sequence[Part],
@@ -121,36 +34,65 @@ def keep_outboxes_small(
     apply: bool,
 ) -> Result:
     """Reconcile; if nothing is wrong, delete what is old. Return what was found and done."""
-    first_open: dict[str, int] = {}
+    found: list[Limits] = []
 
-    def use(found: Run) -> None:
-        first_open.update(find_first_open(found))
+    def use(judged: Run) -> None:
+        found.append(find_limits(judged))
 
     judged = run(spark, settings, parts, options._replace(use=use))
-    is_safe = judged["ok"] and first_open
-    outboxes = []
-    for old in find_old(settings, first_open) if is_safe else []:
-        retired = retire(settings, old) if apply else 0
-        outboxes.append({**old._asdict(), "retired": retired})
+    lines = []
+    if judged["ok"]:
+        for limits in found:
+            lines = [purge(one, apply=apply) for one in find_old(spark, settings, limits)]
     return {
         "ok": judged["ok"],
         "verdict": judged["verdict"],
-        "older_than_days": settings.retention_outbox_days,
         "applied": apply,
-        "outboxes": outboxes,
+        "ages": lines,
     }
 
 
+def find_old(spark: SparkSession, settings: Settings, limits: Limits) -> Iterator[Purge]:
+    """Yield everything that grows, with what of it is old."""
+    yield from find_old_rows(spark, settings, limits)
+    yield keep_dead_letters()
+    yield find_old_results(spark, settings)
+
+
+def keep_dead_letters() -> Purge:
+    """Return that dead letters stay."""
+    old = Old("dead letters", None, 0, None, "all stay: there is no way to close one yet")
+    return Purge(old, lambda: 0)
+
+
+def find_old_results(spark: SparkSession, settings: Settings) -> Purge:
+    """Return what earlier reconciliations have left."""
+    days = settings.reconcile_keep_days
+    old = find_old_runs(spark, settings.delta_root, days)
+    oldest = f"{min(old):%Y-%m-%d %H:%M:%S}" if old else None
+    line = Old("outcomes and reports", days, len(old), oldest)
+    return Purge(line, lambda: delete_old_runs(spark, settings.delta_root, days))
+
+
+def purge(one: Purge, *, apply: bool) -> Result:
+    """Delete what is old of one thing, if that is asked for; return what was found and done."""
+    old = one.old
+    deleted = one.delete() if apply else 0
+    log_progress(f"{old.what}: {old.rows:,} are old enough, {deleted:,} are deleted")
+    return {**old._asdict(), "deleted": deleted}
+
+
 def render_text(result: Result) -> str:
-    """Return what a terminal shows: what goes of each outbox, or why nothing does."""
+    """Return what a terminal shows: a line for each thing that grows, or why nothing is deleted."""
     if not result["ok"]:
         return f"{result['verdict']}\nnothing is deleted: repair this first (pipeline repair)"
-    lines = [LINE.format("outbox of", "events", "the first of", "deleted")]
-    for outbox in result["outboxes"]:
-        events = f"{outbox['events']:,}"
-        retired = f"{outbox['retired']:,}"
-        lines.append(LINE.format(outbox["database"], events, outbox["oldest"] or "", retired))
-    lines.append(f"older than {result['older_than_days']:g} days; {result['verdict']}")
+    lines = [LINE.format(*COLUMNS)]
+    for old in result["ages"]:
+        days = f"{old['days']:g} d" if old["days"] is not None else ""
+        rows, deleted = f"{old['rows']:,}", f"{old['deleted']:,}"
+        line = LINE.format(old["what"], days, rows, old["oldest"] or "", deleted)
+        lines.append(f"{line}  {old['stays']}".rstrip())
+    lines.append(result["verdict"])
     if not result["applied"]:
         lines.append("nothing is deleted: say --apply")
     return "\n".join(lines)
@@ -172,25 +114,28 @@ def read_arguments(settings: Settings) -> argparse.Namespace:
 
 
 def main() -> None:
-    """Reconcile, then say what of the outboxes is older than RETENTION_OUTBOX_DAYS.
+    """Reconcile, then say what is older than its age: RETENTION_*_DAYS and RECONCILE_KEEP_DAYS.
 
     With --apply, it is deleted in small transactions, beside everything that runs. Nothing goes
-    while something is lost, doubled or different, and nothing that is not published, landed and
-    matched. What is deleted is noted: later reconciliations compare the note with what has landed.
+    while something is lost, doubled or different, and nothing that this run has not judged. What is
+    deleted is noted: later reconciliations compare the note with what has landed.
 
     Exit with 0 if that was done, 1 if the verdict forbids it, 2 if it could not be found out.
     """
     settings = Settings()
     arguments = read_arguments(settings)
+    refusal = refuse_young(settings)
+    if refusal:
+        exit_with_error(refusal)
     if not Path(settings.purger_password_file).exists():
         exit_with_error(f"PURGER_PASSWORD_FILE: there is no {settings.purger_password_file}")
     deadline = STARTED_AT + arguments.deadline
     options = Options(land=True, ledger=None, deadline=deadline)
     try:
         spark = make_session("retention", settings.spark_jars_dir)
-        result = keep_outboxes_small(spark, settings, load_parts(), options, apply=arguments.apply)
-    except NotCheckedError as refusal:
-        exit_with_error(str(refusal))
+        result = retain(spark, settings, load_parts(), options, apply=arguments.apply)
+    except NotCheckedError as refused:
+        exit_with_error(str(refused))
     except FAILURES as error:
         exit_with_error(f"retention has stopped: {describe(error)}; run it again")
     print(json.dumps(result) if arguments.json else render_text(result))  # noqa: T201 - the result

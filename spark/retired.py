@@ -1,4 +1,4 @@
-"""Outbox rows that retention has deleted, made again from the events that landed."""
+"""Outbox rows and audit entries that retention has deleted, made again from events that landed."""
 
 import json
 from pathlib import Path
@@ -13,14 +13,36 @@ from spark.statements import read_statements
 
 CHANGED = ("fulfillment", "audit_entry", "retired_landed")
 LANDED_SCHEMA = "topic string, contents string, source string"
+ENTRIES_SCHEMA = "place string, contents string"
+OF_ENTRIES = ("place", "offset", "body_sha256")  # what only their digest needs
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
 
 
 def remember_retired(frames: Frames, tables: DataFrame) -> Frames:
-    """Return the outbox with the rows that were deleted, and what else that changes.
+    """Return outbox and audit entries with the rows that were deleted, and what else that changes.
 
     `tables` are the landed tables, as they landed.
     """
+    entries = remember_entries(frames, tables)
+    return entries | remember_events(frames | entries, tables)
+
+
+def remember_entries(frames: Frames, tables: DataFrame) -> Frames:
+    """Return the audit entries with those that were deleted."""
+    if frames["retired_entry"].isEmpty():
+        return {"retired_entry_landed": make_frame(tables.sparkSession, [], ENTRIES_SCHEMA)}
+    given = {"ranges": frames["retired_entry_range"], "tables": tables}
+    entries = query(STATEMENTS["retired_entry"], given).localCheckpoint(eager=False)
+    landed = query(STATEMENTS["retired_entry_landed"], {"entries": entries})
+    kept = frames["audit_entry"].where("true")
+    return {
+        "audit_entry": kept.unionByName(entries.drop(*OF_ENTRIES), allowMissingColumns=True),
+        "retired_entry_landed": landed,
+    }
+
+
+def remember_events(frames: Frames, tables: DataFrame) -> Frames:
+    """Return the outbox with the rows that were deleted, and what was compared with them."""
     if frames["retired"].isEmpty():
         return {"retired_landed": make_frame(tables.sparkSession, [], LANDED_SCHEMA)}
     names = {

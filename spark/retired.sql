@@ -1,4 +1,54 @@
--- Outbox rows that retention has deleted, made again from the events that landed, in Spark SQL.
+-- What retention has deleted, made again from the events that landed, in Spark SQL.
+
+-- name: retired_entry
+-- Audit entries, by the positions of their events. What an entry had to agree on with other rows is
+-- gone with it.
+with retired as (
+    select topic, partition, offset
+    from {ranges}
+    lateral view explode(sequence(start, stop - 1, 10000)) as chunk
+    lateral view explode(sequence(chunk, least(chunk + 10000, stop) - 1)) as offset
+),
+event as (
+    select topic, partition, offset, string(value) as body
+    from {tables}
+    left semi join retired using (topic, partition, offset)
+)
+select
+    concat_ws('/', topic, partition) as place,
+    offset,
+    get_json_object(body, '$.audit_entry_id') as audit_entry_id,
+    get_json_object(body, '$.idempotency_key') as idempotency_key,
+    get_json_object(body, '$.body_sha256') as body_sha256,
+    get_json_object(body, '$.message_id') as message_id,
+    concat('message ', message_id) as source,
+    string(null) as audited,
+    string(null) as compared
+from event
+
+-- name: retired_entry_landed
+-- What has landed of them: the same digest as in revision 0005 of the audit database.
+select
+    place,
+    concat(
+        count(*),
+        ' entries, digest ',
+        sum(cast(
+            conv(
+                left(
+                    sha2(
+                        concat_ws(' ', offset, idempotency_key, audit_entry_id, body_sha256),
+                        256
+                    ),
+                    15
+                ),
+                16,
+                10
+            ) as decimal(38, 0)
+        ))
+    ) as contents
+from {entries}
+group by place
 
 -- name: retired_copy
 -- Where the first copy of each event is whose outbox row was deleted: the transaction that wrote it

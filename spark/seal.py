@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark.comparison import ROWS_OF_AN_ORDER, Judged
-from spark.hops import FORGOTTEN_TO_LANDED
+from spark.hops import NOTED
 from spark.horizon import Horizon, Version, ends_of, first_transaction, write_horizon
 from spark.landed_tables import landed_positions
 from spark.open_ids import ID_COLUMNS, Open, sources_of, write_open
@@ -123,8 +123,8 @@ def reason_not_to_seal(open_: Open, behind: Sequence[Behind]) -> str:
     defects = open_.ids.where("outcome <> 'late'").count()
     if defects > MOST_JUDGED_AGAIN:
         return f"{defects:,} ids do not match, more than {MOST_JUDGED_AGAIN:,}"
-    if not open_.ids.where(open_.ids.hop == FORGOTTEN_TO_LANDED).isEmpty():
-        return "what was forgotten does not match"
+    if not open_.ids.where(open_.ids.hop.isin(*NOTED)).isEmpty():
+        return "what was forgotten or retired does not match"
     return ""
 
 

@@ -5,6 +5,9 @@ from pathlib import Path
 from pydantic_settings import BaseSettings
 
 from contract import names
+from contract.age import format_age, longest_replay
+
+SECONDS_OF_A_DAY = 86_400
 
 TRACKING = "tracking"  # the dedup store that keeps a row for each message
 
@@ -21,9 +24,10 @@ class Settings(BaseSettings):
     land_max_bytes: int = 256 * 1024 * 1024  # the same for large records: an eighth of the heap
     land_trigger_seconds: float = 2  # fewer, larger files than one batch after the other
     compact_keep_hours: float = 168  # above the longest query, and a week of going back in time
-    retention_outbox_days: float = (
-        30  # events of an outbox: above the time in which one is sent again
-    )
+    # How long what retention deletes is kept at least.
+    retention_tracking_days: float = 60  # above the longest replay, of a dead letter too
+    retention_outbox_days: float = 30  # above the time in which an event is sent again
+    retention_audit_days: float = 400  # entries: above the longest replay of who sends them
     reconcile_keep_days: float = 400  # reports and outcomes: a year, and who asks late
 
     database_url: str = f"postgresql://app@127.0.0.1:5432/{names.DATABASE}"
@@ -46,3 +50,21 @@ class Settings(BaseSettings):
             names.DATABASE: self.database_url,
             names.AUDIT_DATABASE: self.audit_database_url,
         }
+
+
+def refuse_young(settings: Settings) -> str | None:
+    """Say which age is too young for what may come again in a replay."""
+    replay = longest_replay()
+    ages = {
+        "RETENTION_TRACKING_DAYS": settings.retention_tracking_days,
+        "RETENTION_AUDIT_DAYS": settings.retention_audit_days,
+    }
+    for name, days in ages.items():
+        if days * SECONDS_OF_A_DAY < replay:
+            return (
+                f"{name}={days:g} is too young: a replay may take {format_age(replay)} "
+                "(longest_replay in pyproject.toml), and what is deleted before it comes again "
+                "is not known any more"
+            )
+    return None
+

@@ -43,7 +43,13 @@ from spark.statements import read_statements
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
 WRITTEN = ("tracking", "fulfillment", "rejection", "dead_letter", "outbox", "audit_entry")
 MOST_JUDGED_AGAIN = 20_000  # ids: for more, everything is judged
-JUDGED_WHOLE = ("forgotten", "forgotten_range", "retired")  # not again by this run
+JUDGED_WHOLE = (  # not again by this run
+    "forgotten",
+    "forgotten_range",
+    "retired",
+    "retired_entry",
+    "retired_entry_range",
+)
 PAIR_SCHEMA = "hop string, id string"
 
 
@@ -306,12 +312,13 @@ def judge_again(
 
 
 def refuse_retired(since: Since, judged: DataFrame) -> None:
-    """Judge everything if the outbox rows of an id may be missing because they were deleted."""
-    if since.settled.databases.frames["retired"].isEmpty():
+    """Judge everything if what belongs to an id may be missing because it was deleted."""
+    read = since.settled.databases.frames
+    if read["retired"].isEmpty() and read["retired_entry"].isEmpty():
         return
     frames = {"judged": judged, "open_ids": since.before.ids}
     if not query(STATEMENTS["newly_alone"], frames).isEmpty():
-        raise JudgeAllError("an event may have been deleted from its outbox by retention")
+        raise JudgeAllError("what belongs to an id may have been deleted by retention")
 
 
 def keys_of(suspects: Iterable[Row], landed: DataFrame) -> Keys:

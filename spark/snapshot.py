@@ -228,6 +228,8 @@ def read_tables(
         "outbox": reduce(DataFrame.union, outboxes),
         "retired": reduce(DataFrame.union, retired),
         "audit_entry": read("audit_entry", AUDIT_DATABASE),
+        "retired_entry": read("retired_entry", AUDIT_DATABASE),
+        "retired_entry_range": read("retired_entry_range", AUDIT_DATABASE),
     }
     for part in parts:
         for name, statement in part.tables.items():

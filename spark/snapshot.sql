@@ -26,7 +26,7 @@ left join audit_failure using (subscriber, message_id)
 where {rows}
 
 -- name: forgotten
--- What `pipeline forget` has deleted from tracking: how much in each partition, and a digest of it.
+-- What `pipeline retention` or `forget` has deleted from tracking: how much in each partition, and a digest of it.
 select
     subscriber,
     concat_ws('/', topic, partition) as place,
@@ -50,6 +50,17 @@ select
     written_before,
     concat(events, ' events, digest ', digest) as contents
 from retired
+
+-- name: retired_entry
+-- What `pipeline retention` has deleted of the audit entries, by the partitions of their events.
+select
+    concat_ws('/', topic, partition) as place,
+    concat(entries, ' entries, digest ', digest) as contents
+from retired_entry
+
+-- name: retired_entry_range
+select topic, partition, lower(range) as start, upper(range) as stop
+from retired_entry, unnest(offsets) as range
 
 -- name: fulfillment
 -- `problem` where it and tracking know the message by other values.

@@ -1,6 +1,7 @@
 """Every dedup store that has a file, and the table of each."""
 
 import re
+from importlib import import_module
 
 from service.dedup import load_store, stores
 
@@ -18,3 +19,11 @@ def table_of(name: str) -> str:
     claim = store.FRESH if hasattr(store, "FRESH") else store.FENCED
     [table] = set(re.findall(r"insert into (\w+)", claim))
     return str(table)
+
+
+def forget_of(name: str) -> str:
+    """Return the SQL that deletes what a store keeps; of tracking, that of a function."""
+    if name == "tracking":
+        revision = import_module("migrations.fulfillment.0015_forget_tracking")
+        return str(revision.FUNCTION)
+    return str(load_store(name).FORGET)

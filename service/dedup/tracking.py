@@ -26,63 +26,10 @@ fresh as (
 )
 """
 
-# Retention, a limited number of rows at a time: the oldest are next to each other, and rows that
-# somebody holds are left for the next time. One whose audit entry was not taken stays: the
-# receiver's answer is noted in it. What is deleted is noted, so that it does not seem to be lost.
-FORGET = """
-with deleted as (
-    delete from tracking
-    where ctid = any(array(
-        select ctid
-        from tracking
-        where subscriber = :subscriber
-            and handled_at < :before
-            and audit_error is null
-            and not exists (
-                select from audit_failure as failure
-                where failure.subscriber = tracking.subscriber
-                    and failure.message_id = tracking.message_id
-            )
-        limit :limit
-        for update skip locked
-    ))
-    returning *
-),
-hashed as (
-    select
-        *,
-        sha256(convert_to(
-            concat_ws(' ', "offset", message_id, encode(value_sha256, 'hex')),
-            'UTF8'
-        )) as hash
-    from deleted
-    where not exists ( -- forgotten, handled again, forgotten again: the first time counts
-        select from forgotten
-        where subscriber = deleted.subscriber
-            and topic = deleted.topic
-            and partition = deleted.partition
-            and offsets @> deleted."offset"
-    )
-),
-noted as (
-    insert into forgotten (subscriber, topic, partition, offsets, messages, digest)
-    select
-        subscriber,
-        topic,
-        partition,
-        range_agg(int8range("offset", "offset", '[]')),
-        count(*),
-        sum(('x' || left(encode(hash, 'hex'), 15))::bit(60)::bigint)
-    from hashed
-    group by subscriber, topic, partition
-    on conflict (subscriber, topic, partition) do update
-    set offsets = forgotten.offsets + excluded.offsets,
-        messages = forgotten.messages + excluded.messages,
-        digest = forgotten.digest + excluded.digest,
-        forgotten_at = now()
-)
-select from deleted
-"""
+# What `pipeline forget` does to it, whatever a reconciliation says; `pipeline retention` calls the
+# same function with what is judged. A message whose audit entry was not taken stays, because the
+# receiver's answer is noted in its row. What is deleted is noted, so that it does not seem lost.
+FORGET = "select from forget_tracking(:subscriber, :before, null, :limit, '(0,0)')"
 
 
 def make_store(write: Write) -> DedupStore:

@@ -1,6 +1,7 @@
 """The audit receiver over HTTP: the Idempotency-Key draft, and one effect for each key."""
 
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
@@ -241,3 +242,116 @@ def test_the_event_is_the_answer(spoiled: Stack) -> None:
         database="audit",
     )
     assert json.loads(payload) == answer.json()
+
+
+RETIRE = "select retire_entries(%s, %s)"
+NOW = "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+NOTED = "select coalesce(sum(entries), 0)::bigint from retired_entry where topic = %s"
+
+
+def landed(topic: str, *keys: str, **changes: Any) -> str:
+    """Return the events of these keys as retention hands them over, with some values changed."""
+    events = query(
+        "select payload from outbox where payload->>'idempotency_key' = any(%s)",
+        list(keys),
+        database="audit",
+    )
+    fields = ("idempotency_key", "audit_entry_id", "body_sha256")
+    rows = []
+    for offset, (event,) in enumerate(events):
+        at = {"topic": topic, "partition": 0, "offset": offset}
+        rows.append({**at, **{name: event[name] for name in fields}, **changes})
+    return json.dumps(rows)
+
+
+def retire(topic: str, *keys: str) -> None:
+    """Delete these entries and their events, as retention does."""
+    with connect("audit", "purger") as purger:
+        [(now,)] = purger.execute(NOW).fetchall()
+        deleted = purger.execute(RETIRE, [landed(topic, *keys), now]).fetchall()
+        purger.execute(
+            "select retire(%s, %s, 100000, '(0,0)')", [["audit-entry-recorded"], now]
+        ).fetchall()
+    assert deleted == [(len(keys),)]
+    assert effects(*keys) == 0
+
+
+def test_an_entry_that_comes_again_after_retention_is_as_it_was(spoiled: Stack) -> None:
+    """The same key and body give the same answer, and an event with the same id and bytes."""
+    key, topic = str(uuid4()), fresh("topic")
+    event = "select event_id, payload::text from outbox where payload->>'idempotency_key' = %s"
+    first = post(spoiled, key, body())
+    published = query(event, key, database="audit")
+    retire(topic, key)
+    assert query(NOTED, topic, database="audit") == [(1,)]
+    again = post(spoiled, key, body())
+    assert (again.status_code, again.content) == (201, first.content)
+    assert query(event, key, database="audit") == published
+    retire(topic, key)
+    assert query(NOTED, topic, database="audit") == [(1,)]  # of one event
+
+
+def test_limit_a_retired_key_takes_another_body(spoiled: Stack) -> None:
+    """Nothing knows the key any more: that is why no age may be below the longest replay."""
+    key = str(uuid4())
+    post(spoiled, key, body())
+    assert post(spoiled, key, body(total="47.71")).status_code == 422
+    retire(fresh("topic"), key)
+    assert post(spoiled, key, body(total="47.71")).status_code == 201
+
+
+def test_an_entry_stays_that_is_not_judged_or_not_as_its_event_says(spoiled: Stack) -> None:
+    """Another body, another id, or a transaction that nobody has judged: nothing is deleted."""
+    key, topic = str(uuid4()), fresh("topic")
+    post(spoiled, key, body())
+    [(written_by,)] = query(
+        "select written_by from audit_entry where idempotency_key = %s", key, database="audit"
+    )
+    with connect("audit", "purger") as purger:
+        for events, before in [
+            (landed(topic, key, body_sha256="0" * 64), written_by + 1),
+            (landed(topic, key, audit_entry_id=str(uuid4())), written_by + 1),
+            (landed(topic, key), written_by),
+        ]:
+            assert purger.execute(RETIRE, [events, before]).fetchall() == [(0,)]
+        assert purger.execute(RETIRE, [landed(topic, key), written_by + 1]).fetchall() == [(1,)]
+    assert query(NOTED, topic, database="audit") == [(1,)]
+
+
+def test_no_sender_waits_while_entries_are_retired(spoiled: Stack) -> None:
+    """While thousands of entries go, new ones and some of the same keys are taken at once.
+
+    The control: as long as the transaction that deletes an entry is open, its key has to wait.
+    """
+    prefix, topic = fresh("old"), fresh("topic")
+    keys = [f"{prefix}-{n}" for n in range(3000)]
+    for first in range(0, len(keys), 1000):
+        post_batch(spoiled, *((key, body(key)) for key in keys[first : first + 1000]))
+    with connect("audit", "purger") as purger:
+        [(now,)] = purger.execute(NOW).fetchall()
+    events = json.loads(landed(topic, *keys))
+    batches = [json.dumps(events[first : first + 50]) for first in range(0, len(events), 50)]
+
+    def delete() -> None:
+        with connect("audit", "purger") as purger:
+            for batch in batches:
+                purger.execute(RETIRE, [batch, now])
+
+    deleting = threading.Thread(target=delete)
+    deleting.start()
+    beside = 0
+    while deleting.is_alive():
+        known = keys[beside % len(keys)]
+        assert post(spoiled, fresh("new"), body()).status_code == 201
+        assert post(spoiled, known, body(known)).status_code == 201  # 409, if it had to wait
+        beside += deleting.is_alive()
+    deleting.join()
+    assert query(NOTED, topic, database="audit") == [(len(keys),)]
+    assert beside > 3, "too few were sent meanwhile to say anything"
+
+    key = fresh("held")
+    post(spoiled, key, body())
+    with connect("audit", "purger") as purger, purger.transaction():
+        [(now,)] = purger.execute(NOW).fetchall()
+        assert purger.execute(RETIRE, [landed(topic, key), now]).fetchall() == [(1,)]
+        assert post(spoiled, key, body()).status_code == 409

@@ -22,7 +22,7 @@ from service.outage import OutageError
 from service.write import write
 from tests.builders import record, value
 from tests.client import connect, counts, fresh, query
-from tests.stores import OWN_TABLES, RETAINED
+from tests.stores import OWN_TABLES, RETAINED, forget_of
 
 FORTNIGHT = 14 * 86_400.0
 
@@ -52,7 +52,7 @@ class StoreUnderTest(NamedTuple):
     def age(self, ids: list[str]) -> None:
         """Make these messages look as if they were handled twenty days ago."""
         table, key = self.table
-        [clock] = re.findall(r"(\w+_at) < :before", load_store(self.name).FORGET)
+        [clock] = re.findall(r"(\w+_at) < (?::|handled_)before", forget_of(self.name))
         old = f"""
             update {table} set {clock} = now() - interval '20 days'
             where subscriber = %s and {key} = any(%s)
@@ -63,7 +63,7 @@ class StoreUnderTest(NamedTuple):
     @property
     def table(self) -> tuple[str, str]:
         """Return the table in which the store keeps its rows, and the key."""
-        found = re.findall(r"select ctid\s+from (\w+)", load_store(self.name).FORGET)[0]
+        found = re.findall(r"select ctid.*\s+from (?:public\.)?(\w+)", forget_of(self.name))[0]
         return found, "order_id" if self.name in OWN_TABLES else "message_id"
 
     def forget(self, batch: int = 7) -> int:
@@ -162,7 +162,7 @@ def test_a_message_whose_audit_entry_was_refused_is_kept(spoiled: Stack, engine:
 
 
 def test_control_without_skip_locked_it_waits_for_the_row(
-    tested: StoreUnderTest, monkeypatch: pytest.MonkeyPatch
+    tested: StoreUnderTest, request: pytest.FixtureRequest
 ) -> None:
     """Without `skip locked` the same statement waits, so the test above can see a wait."""
     old = ids(5)
@@ -176,11 +176,24 @@ def test_control_without_skip_locked_it_waits_for_the_row(
     engine = connect_to(url, file, 5, "-c lock_timeout=200")
     [before] = query("select now() - interval '14 days'")[0]
     given = {"subscriber": tested.subscriber, "before": before, "limit": 9}
+    waiting = load_store(tested.name).FORGET.replace("skip locked", "")
+    if tested.name == "tracking":
+        waiting = waiting.replace("forget_tracking", "forget_waiting")
+        function = forget_of(tested.name).replace("skip locked", "")
+        with connect(role="postgres") as admin:
+            admin.execute(function.replace("forget_tracking", "forget_waiting").encode())
+            request.addfinalizer(drop_waiting)
     with connect(role="postgres") as holder, holder.transaction():
         holder.execute(f"select from {table} where {key} = %s for update".encode(), [old[2]])
         with pytest.raises(OutageError, match="55P03"):
-            list(batches(engine, load_store(tested.name).FORGET.replace("skip locked", ""), given))
+            list(batches(engine, waiting, given))
     engine.dispose()
+
+
+def drop_waiting() -> None:
+    """Drop the function that waits."""
+    with connect(role="postgres") as admin:
+        admin.execute("drop function forget_waiting")
 
 
 def test_no_writer_waits(tested: StoreUnderTest) -> None:
@@ -227,12 +240,14 @@ def test_an_age_below_the_longest_redelivery_is_refused(tested: StoreUnderTest) 
 
 
 def test_a_store_that_forgets_nothing_says_so(spoiled: Stack) -> None:
-    """A store without rows, an unknown store and a database that is down: one sentence, exit 2."""
+    """A store that is unknown, or retention's, and a database that is down: a sentence, exit 2."""
     env = spoiled.env() | {"ATTACH": "true"}
     away = env | {"DATABASE_URL": "postgresql://app@127.0.0.1:1/fulfillment"}
     unknown = run(env, "--older-than", "14d", "--store", "nothing")
     assert (unknown.returncode, "there is no such store, only" in unknown.stderr) == (2, True)
-    gone = run(away, "--older-than", "14d")
+    retained = run(env, "--older-than", "14d")
+    assert (retained.returncode, "pipeline retention deletes" in retained.stderr) == (2, True)
+    gone = run(away, "--older-than", "14d", "--risk-doubles")
     assert (gone.returncode, "database: no connection; 0 are forgotten" in gone.stderr) == (
         2,
         True,

@@ -13,6 +13,7 @@ from spark.hops import (
     FORGOTTEN_TO_LANDED,
     LEDGER_TO_OUTCOME,
     OUTBOX_TO,
+    RETIRED_ENTRY_TO_LANDED,
     RETIRED_TO_LANDED,
     TOPICS_TO_LANDED,
     TRACKING_TO_AUDIT_ENTRY,
@@ -667,6 +668,35 @@ def test_what_was_retired_is_no_finding_and_anything_else_is(spark: SparkSession
         (TRACKING_TO_DECISION, "rejected", "different"),
         (RETIRED_TO_LANDED, AUDIT_TOPIC, "different"),
     }
+
+
+def test_an_entry_that_was_retired_is_no_finding_and_anything_else_is(spark: SparkSession) -> None:
+    """Audit entries that retention deleted are made again from landed events, and only these.
+
+    One more that is gone is missing, and bytes that changed later are found.
+    """
+    world = World()
+    for message_id in ("old", "kept", "gone"):
+        world.fulfill(message_id)
+    world.reject("rejected", fulfilled_by="old")
+    world.retire(AUDIT_TOPIC, "audit-event-key-old")
+    place = world.retire_entries("key-old", "key-rejected")
+    judged = world.judged(spark).persist()
+    assert first_findings(judged) == []
+    counts = {row["hop"]: row for row in count_outcomes(judged)}
+    assert counts[RETIRED_ENTRY_TO_LANDED]["matched"] == 1
+    assert counts[TRACKING_TO_AUDIT_ENTRY]["matched"] == 4
+    assert counts[AUDIT_ENTRY_TO_OUTBOX]["matched"] == 4
+
+    world.remove("audit_entry", idempotency_key="key-gone")
+    event = world.landed_event("audit-event-key-rejected")
+    event["value"] = event["value"].replace(b"key-rejected", b"key-rejecteD")
+    found = {(row["hop"], row["id"], row["outcome"]) for row in first_findings(world.judged(spark))}
+    assert {
+        (TRACKING_TO_AUDIT_ENTRY, "gone", "missing"),
+        (AUDIT_ENTRY_TO_OUTBOX, "entry-key-gone", "extra"),
+        (RETIRED_ENTRY_TO_LANDED, place, "different"),
+    } <= found
 
 
 def test_each_accepted_message_has_exactly_one_further_event(spark: SparkSession) -> None:

@@ -1,27 +1,36 @@
 """What retention deletes was published, has landed and is matched; nothing else goes, ever."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from contract.events import EVENTS
-from contract.names import AUDIT_DATABASE, AUDIT_TOPIC, DATABASE, DEAD_LETTER_TOPIC
+from contract.names import AUDIT_DATABASE, AUDIT_TOPIC, DATABASE, DEAD_LETTER_TOPIC, INPUT_TOPIC
 from ops.stack.stack import Stack
-from spark import retention
-from spark.hops import RETIRED_TO_LANDED, TRACKING_TO_OUTBOX
+from spark import purge, retention
+from spark.hops import (
+    FORGOTTEN_TO_LANDED,
+    NOTED,
+    RETIRED_ENTRY_TO_LANDED,
+    RETIRED_TO_LANDED,
+    TRACKING_TO_OUTBOX,
+)
 from spark.parts import load_parts
 from spark.settings import Settings
 from spark.settled import Options
 from tests.builders import value
-from tests.client import Sent, connect, fresh, query, send, until_handled
+from tests.client import Sent, connect, ends, fresh, query, send, until_handled
 from tests.e2e.test_reconcile import defects_in, event_of, publish
 from tests.load import orders
 from tests.reconciliation import all_matched, hop
-from tests.stacks import JudgeSince
+from tests.stacks import PORTS, RUN, JudgeSince, running, within
 
 Result = dict[str, Any]
 Retain = Callable[..., Result]
@@ -30,17 +39,34 @@ FULFILLMENTS = "fulfillment.events"
 COUNT = "select count(*) from outbox where event_type = any(%s)"
 
 
+@pytest.fixture(scope="module")
+def own_stack() -> Iterator[Stack]:
+    """Have a stack of these tests alone: no other lake has what they delete from Kafka."""
+    with running(f"{RUN}-retention", PORTS + 200) as stack:
+        yield stack
+
+
+@pytest.fixture
+def own(own_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The same, with its addresses in the environment."""
+    return within(own_stack, monkeypatch)
+
+
 @pytest.fixture
 def retain(spark: SparkSession, delta_root: Path) -> Retain:
-    """Say what of the outboxes is older than so many days, or delete it."""
+    """Say what is older than so many days, or delete it."""
 
     def run_once(days: float = 0, *, apply: bool = True) -> Result:
         settings = Settings(
-            delta_root=str(delta_root), reconcile_all_orders=0, retention_outbox_days=days
+            delta_root=str(delta_root),
+            reconcile_all_orders=0,
+            retention_tracking_days=days,
+            retention_outbox_days=days,
+            retention_audit_days=days,
         )
         options = Options(land=True, ledger=None, deadline=time.monotonic() + 120)
         parts = [part._replace(hops=()) for part in load_parts()]
-        result = retention.keep_outboxes_small(spark, settings, parts, options, apply=apply)
+        result = retention.retain(spark, settings, parts, options, apply=apply)
         spark.catalog.clearCache()
         return result
 
@@ -50,10 +76,32 @@ def retain(spark: SparkSession, delta_root: Path) -> Retain:
 def events_left() -> dict[str, int]:
     """How many events each outbox holds."""
     left = {}
-    for database, types in retention.TYPES.items():
+    for database, types in purge.TYPES.items():
         [(count,)] = query(COUNT, types, database=database, role="reconciler")
         left[database] = int(count)
     return left
+
+
+def deleted(result: Result) -> dict[str, int]:
+    """How much of each thing went."""
+    return {one["what"]: one["deleted"] for one in result["ages"]}
+
+
+def would_go(result: Result) -> dict[str, int]:
+    """How much of each outbox is old enough."""
+    outboxes = {outbox_of(database): database for database in purge.TYPES}
+    return {outboxes[one["what"]]: one["rows"] for one in result["ages"] if one["what"] in outboxes}
+
+
+def outbox_of(database: str) -> str:
+    """What a line calls the outbox of a database."""
+    return f"outbox of {database}"
+
+
+def count_of(table: str, database: str = DATABASE) -> int:
+    """How many rows a table has."""
+    [(count,)] = query(f"select count(*) from {table}", database=database, role="reconciler")
+    return int(count)
 
 
 def every_outcome() -> list[str]:
@@ -71,20 +119,79 @@ def every_outcome() -> list[str]:
 def test_what_is_old_is_deleted_and_reconciles_as_before(
     stack: Stack, judge_since: JudgeSince, retain: Retain
 ) -> None:
-    """Both outboxes are emptied, and every count of a reconciliation is what it was."""
+    """Outboxes and audit entries are emptied, and every count of a reconciliation is as it was."""
     every_outcome()
     before = all_matched(judge_since(full=True))
     everything = events_left()
 
-    done = retain()
-    assert {one["database"]: one["retired"] for one in done["outboxes"]} == everything
+    entries = count_of("audit_entry", AUDIT_DATABASE)
+    done = deleted(retain())
+    assert {database: done[outbox_of(database)] for database in everything} == everything
+    assert done["audit entries"] == entries
+    assert count_of("audit_entry", AUDIT_DATABASE) == 0
     assert events_left() == {DATABASE: 0, AUDIT_DATABASE: 0}
 
     after = all_matched(judge_since(full=True))
     topics = {*(event.topic for event in EVENTS), DEAD_LETTER_TOPIC, AUDIT_TOPIC}
     assert hop(after, RETIRED_TO_LANDED)["matched"] == len(topics)
-    others = [row for row in after["hops"] if row["hop"] != RETIRED_TO_LANDED]
+    assert hop(after, RETIRED_ENTRY_TO_LANDED)["matched"] > 0
+    others = [row for row in after["hops"] if row["hop"] not in NOTED]
     assert others == before["hops"]
+
+
+def delete_from_kafka(topic: str) -> None:
+    """Let Kafka delete all that a topic has, as it does by itself one day."""
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    wanted = [TopicPartition(topic, partition, end) for partition, end in ends(topic).items()]
+    for deleted_below in admin.delete_records(wanted).values():
+        deleted_below.result(30)
+
+
+def line_of(result: Result, what: str) -> Result:
+    """What was said of one thing."""
+    [line] = [one for one in result["ages"] if one["what"] == what]
+    return dict(line)
+
+
+def test_tracking_goes_when_its_records_cannot_be_read_again(
+    own: Stack, judge_since: JudgeSince, retain: Retain
+) -> None:
+    """As long as Kafka has a record, its tracking row stays, whatever its age.
+
+    The control: with the records gone, the same command deletes it. A row that somebody else
+    deletes is missing all the same.
+    """
+    every_outcome()
+    before = all_matched(judge_since(full=True))
+    tracked = count_of("tracking")
+    assert line_of(retain(), "tracking") == {
+        "what": "tracking",
+        "days": 0,
+        "rows": 0,
+        "oldest": None,
+        "stays": f"{tracked} stay: may be read again, Kafka still has it",
+        "deleted": 0,
+    }
+    assert count_of("tracking") == tracked
+
+    delete_from_kafka(INPUT_TOPIC)
+    [young] = orders(1)
+    until_handled()
+    shown = line_of(retain(apply=False), "tracking")
+    assert (shown["rows"], shown["deleted"]) == (tracked, 0)
+    assert shown["stays"].startswith("1 stay: may be read again")
+    assert line_of(retain(), "tracking")["deleted"] == tracked
+    assert query("select message_id from tracking") == [(young,)]
+
+    after = all_matched(judge_since(full=True))
+    assert hop(after, FORGOTTEN_TO_LANDED)["matched"] > 0
+    assert hop(after, TRACKING_TO_OUTBOX)["in"] == hop(before, TRACKING_TO_OUTBOX)["in"] + 1
+
+    with connect(DATABASE, "postgres") as admin:
+        admin.execute("delete from tracking where message_id = %s", [young])
+    found = judge_since(full=True)["findings"]
+    assert {row["outcome"] for row in found} == {"missing", "extra"}
+    assert {row["id"] for row in found if row["hop"] == TRACKING_TO_OUTBOX} == {young}
 
 
 @pytest.mark.prove
@@ -124,9 +231,9 @@ def test_what_is_young_stays(stack: Stack, retain: Retain) -> None:
     until_handled()
     everything = events_left()
     shown = retain(apply=False)
-    assert {one["database"]: one["events"] for one in shown["outboxes"]} == everything
+    assert would_go(shown) == everything
     young = retain(days=1)
-    assert [outbox["events"] for outbox in young["outboxes"]] == [0, 0]
+    assert set(deleted(young).values()) == {0}
     assert events_left() == everything
 
 
@@ -144,8 +251,8 @@ def test_a_retention_that_is_killed_has_noted_what_it_deleted(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(retention, "BATCH", 3)
-        patched.setattr(retention, "log_progress", die)
+        patched.setattr(purge, "BATCH", 3)
+        patched.setattr(purge, "log_progress", die)
         with pytest.raises(KeyboardInterrupt):
             retain()
     assert events_left()[DATABASE] > 0
@@ -191,7 +298,7 @@ def test_nothing_goes_while_something_is_wrong(spoiled: Stack, retain: Retain) -
     everything = events_left()
     result = retain()
     assert not result["ok"]
-    assert result["outboxes"] == []
+    assert result["ages"] == []
     assert events_left() == everything
     assert "nothing is deleted: repair this first" in retention.render_text(result)
 
@@ -210,7 +317,7 @@ def retired_event(spoiled: Stack) -> Iterator[str]:
     event_of(message_id)
     retire = "select retire(%s, pg_current_xact_id()::text::bigint, 100000, '(0,0)')"
     with connect(DATABASE, "purger") as purger:
-        purger.execute(retire, [retention.TYPES[DATABASE]])
+        purger.execute(retire, [purge.TYPES[DATABASE]])
     yield message_id
     with connect(DATABASE, "postgres") as admin:
         admin.execute("truncate retired")

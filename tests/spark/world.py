@@ -53,6 +53,8 @@ SCHEMAS = {
     "audit_failure": "message_id string, audit_error string, is_refused boolean",
     "forgotten": "place string, contents string",
     "forgotten_range": "topic string, partition int, start bigint, stop bigint",
+    "retired_entry": "place string, contents string",
+    "retired_entry_range": "topic string, partition int, start bigint, stop bigint",
     "retired": """topic string, source string, written_before bigint, contents string,
         database string""",
 }
@@ -171,7 +173,8 @@ class World:
         }
         entry = {"idempotency_key": key, "source": f"message {message_id}", "audited": body}
         self.tables["audit_entry"].append({**row, **entry})
-        self.publish(f"audit-event-{key}", AUDIT_TOPIC, order_id, row)
+        payload = {**row, "idempotency_key": key, "body_sha256": sha256(body.encode()).hexdigest()}
+        self.publish(f"audit-event-{key}", AUDIT_TOPIC, order_id, payload)
 
     def fulfill(self, message_id: str, partition: int = SETTLED, *, is_audited: bool = True) -> str:
         """An order that went all the way; its position."""
@@ -247,6 +250,24 @@ class World:
                 "database": OTHER_OUTBOXES.get(topic, DATABASE),
             }
         )
+
+    def retire_entries(self, *keys: str) -> str:
+        """Delete audit entries as `pipeline retention` does; the partition of their events."""
+        digest = 0
+        for key in keys:
+            row = self.find("audit_entry", idempotency_key=key)
+            self.tables["audit_entry"].remove(row)
+            event = self.landed_event(f"audit-event-{key}")
+            body = json.loads(event["value"])
+            offset = event["offset"]
+            content = f"{offset} {key} {body['audit_entry_id']} {body['body_sha256']}"
+            digest += int(sha256(content.encode()).hexdigest()[:15], 16)
+            at = {"topic": event["topic"], "partition": event["partition"]}
+            self.tables["retired_entry_range"].append(at | {"start": offset, "stop": offset + 1})
+        place = f"{event['topic']}/{event['partition']}"
+        contents = f"{len(keys)} entries, digest {digest}"
+        self.tables["retired_entry"].append({"place": place, "contents": contents})
+        return place
 
     def find(self, table: str, **wanted: Any) -> Row:
         """The one row with these values."""

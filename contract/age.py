@@ -1,7 +1,9 @@
 """Ages and times as people type them: 14d, 36h, 90 s, 2026-11-22T10:00:00Z."""
 
 import re
+import tomllib
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 SECONDS = {
     "s": 1,
@@ -11,6 +13,7 @@ SECONDS = {
     "w": 604_800,
 }
 LONGEST = 100 * 365 * SECONDS["d"]
+BUDGET = Path(__file__).parent.parent / "pyproject.toml"
 AGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*")
 
 
@@ -56,3 +59,13 @@ def format_age(seconds: float) -> str:
         return "0 s"
     largest_two = counted[:2]
     return " ".join(largest_two)
+
+
+def longest_replay() -> float:
+    """Return for how many seconds a replay may send again what its topic does not have any more.
+
+    The budget says it. None of the files that it refers to is read: containers lack some of them.
+    """
+    project = tomllib.loads(BUDGET.read_text(encoding="utf-8"))
+    budget = project["tool"]["pipeline"]["budget"]
+    return parse_age(str(budget["longest_replay"]))

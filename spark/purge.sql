@@ -1,0 +1,86 @@
+-- What is old in the databases, and how it is deleted, in PostgreSQL.
+
+-- name: outbox
+-- An event that is too young, and whatever was written by its transaction or a later one, stays.
+with boundary as (
+    select coalesce(least(%(first)s::bigint, min(coalesce(written_by, 0))), %(first)s::bigint)
+        as before
+    from outbox
+    where event_type = any(%(types)s)
+        and occurred_at >= now() - make_interval(secs => %(age)s)
+),
+event as (
+    select
+        boundary.before,
+        outbox.event_id,
+        outbox.occurred_at,
+        coalesce(outbox.written_by, 0) < boundary.before as goes,
+        outbox.occurred_at < now() - make_interval(secs => %(age)s) as is_old
+    from boundary
+    left join outbox on outbox.event_type = any(%(types)s)
+)
+select
+    before,
+    count(event_id) filter (where goes),
+    to_char(min(occurred_at) filter (where goes), 'YYYY-MM-DD HH24:MI:SS'),
+    count(event_id) filter (where is_old and not goes)
+from event
+group by before
+
+-- name: retire
+select events, last from retire(%(types)s, %(before)s, %(most)s, %(behind)s::tid)
+
+-- name: tracking
+-- Why old rows stay; of several reasons, the first.
+with old as (
+    select
+        handled_at,
+        "offset" >= coalesce(
+            (%(log_starts)s::jsonb->>concat_ws('/', topic, partition))::bigint,
+            0
+        ) as is_in_kafka,
+        audited_at is null or audit_error is not null or exists (
+            select from audit_failure as failure
+            where failure.subscriber = tracking.subscriber
+                and failure.message_id = tracking.message_id
+        ) as is_unaudited,
+        coalesce(written_by, 0) >= %(before)s as is_open
+    from tracking
+    where subscriber = %(subscriber)s
+        and handled_at < now() - make_interval(secs => %(age)s)
+)
+select
+    now() - make_interval(secs => %(age)s),
+    count(*) filter (where not (is_in_kafka or is_unaudited or is_open)),
+    to_char(
+        min(handled_at) filter (where not (is_in_kafka or is_unaudited or is_open)),
+        'YYYY-MM-DD HH24:MI:SS'
+    ),
+    count(*) filter (where is_in_kafka),
+    count(*) filter (where is_unaudited and not is_in_kafka),
+    count(*) filter (where is_open and not is_unaudited and not is_in_kafka)
+from old
+
+-- name: forget
+select count(*), max(place)
+from forget_tracking(
+    %(subscriber)s,
+    %(handled_before)s,
+    %(judged)s::jsonb,
+    %(most)s,
+    %(behind)s::tid
+) as place
+
+-- name: retired_offsets
+-- The entries that are retired already, by the positions of their events.
+select topic, partition, lower(range), upper(range)
+from retired_entry, unnest(offsets) as range
+
+-- name: entries
+-- Which of these entries are there, and whether they are judged.
+select idempotency_key, coalesce(written_by, 0) < %(before)s
+from audit_entry
+where idempotency_key = any(%(keys)s)
+
+-- name: retire_entries
+select retire_entries(%(landed)s::json, %(before)s)
