@@ -22,6 +22,7 @@ from spark.landed_tables import read_landed
 from spark.losses import read_accepted
 from spark.parts import Part
 from spark.retired import remember_retired
+from spark.retired_landed import read_retired, set_apart
 from spark.settings import Settings
 from spark.snapshot import open_snapshots, read_tables
 from spark.topics import Topics, topics_to_land
@@ -40,8 +41,11 @@ def show_both_sides(
         frames = read_tables(spark, settings.subscriber, of_database, parts)
         tables = read_landed(spark, settings.delta_root, topics.all())
         frames |= read_lake(spark, settings, topics, tables)
+        retired = read_retired(spark, settings.delta_root)
+        frames["noted"] = retired.sums
         frames |= remember_forgotten(frames)
         frames |= remember_retired(frames, tables)
+        frames |= set_apart(frames, retired)
         frames |= derive_frames(frames, parts)
         for hop in path_of(topics, parts):
             of_hop = [finding for finding in findings if is_of(finding, hop)]

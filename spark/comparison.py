@@ -34,6 +34,7 @@ from spark.markers import expected_records
 from spark.parts import Part
 from spark.positions import Position
 from spark.retired import remember_retired
+from spark.retired_landed import read_retired, set_apart
 from spark.session import log_progress
 from spark.settings import TRACKING, Settings
 from spark.settled import Extent, Settled
@@ -64,14 +65,18 @@ def compare(
     """Return what became of every id."""
     topics = settled.topics
     databases = settled.databases
-    tables = read_landed(spark, settings.delta_root, topics.all())
-    frames = databases.frames | read_lake(settings, tables, topics, settled.extent, losses)
+    retired = read_retired(spark, settings.delta_root)
+    tables = read_landed(spark, settings.delta_root, topics.all()).where(retired.is_left())
+    extent = Extent(*map(retired.clip_extent, settled.extent))
+    lake = read_lake(settings, tables, topics, extent, retired.clip(losses))
+    frames = databases.frames | lake | {"noted": retired.sums}
     if settled.extent.earlier:
         frames["ledger"] = place_ledger(frames)
     if settings.dedup_store != TRACKING:
         frames["tracking"] = remember_handled(frames)
     frames |= remember_forgotten(frames)
     frames |= remember_retired(frames, tables)
+    frames |= set_apart(frames, retired)
     rows, late = rows_of_hops(frames, parts, topics, settled.group.committed)
     if settings.dedup_store != TRACKING:  # no other store keeps the receiver's answer
         rows = rows.where(F.col("hop") != TRACKING_TO_AUDIT_MARK)

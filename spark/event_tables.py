@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from contract.events import Event
 from spark.frames import query
 from spark.landed_tables import table_path as landed_path
+from spark.retired_landed import read_retired
 from spark.session import exit_with_error, locate, make_frame
 from spark.statements import read_statements
 
@@ -76,7 +77,7 @@ def update_table(
 def rebuild_table(spark: SparkSession, delta_root: str, event: Event) -> DataFrame:
     """Make a table of everything that has landed; until then, readers see the old one.
 
-    What lands meanwhile is read afterwards.
+    What lands meanwhile is read afterwards. Rows of what retention has deleted stay as they are.
     """
     path = table_path(delta_root, event)
     source = landed_path(delta_root, event.topic)
@@ -84,7 +85,13 @@ def rebuild_table(spark: SparkSession, delta_root: str, event: Event) -> DataFra
     landed = spark.read.format("delta").option("versionAsOf", version).load(source)
     delete(spark, checkpoint_path(delta_root, event))
     make_table(spark, path, event)
-    writer = events_in(landed, event).write.format("delta").mode("overwrite")
+    retired = read_retired(spark, delta_root)
+    kept = spark.read.format("delta").load(path).where(f"not ({retired.is_left()})")
+    columns = make_frame(spark, [], columns_of(event)).columns
+    made = events_in(landed.where(retired.is_left()), event)
+    made = made.join(kept.select("event_id"), "event_id", "left_anti")
+    events = made.unionByName(kept, allowMissingColumns=True).select(*columns)
+    writer = events.write.format("delta").mode("overwrite")
     writer.option("overwriteSchema", True).save(path)
     read_on(spark, delta_root, event, add_new, {"startingVersion": str(version)})
     return spark.read.format("delta").load(path)

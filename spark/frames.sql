@@ -115,20 +115,25 @@ left join (
 ) using (place)
 
 -- name: forgotten_landed
--- What is there of it: the same digest as in FORGET of service/dedup/tracking.py.
-select
-    concat_ws('/', topic, partition) as place,
-    concat(
-        count(*),
-        ' messages, digest ',
-        sum(cast(
+-- What is there of it, or was when it was retired: the same digest as in revision 0015.
+with summed as (
+    select
+        concat_ws('/', topic, partition) as place,
+        bigint(1) as `rows`,
+        cast(
             conv(left(sha2(concat_ws(' ', offset, message_id, sha256), 256), 15), 16, 10)
             as decimal(38, 0)
-        ))
-    ) as contents,
+        ) as digest
+    from {forgotten_tracking}
+    union all
+    select id, `rows`, digest from {noted} where kind = 'forgotten'
+)
+select
+    place,
+    concat(sum(`rows`), ' messages, digest ', sum(digest)) as contents,
     string(null) as source
-from {forgotten_tracking}
-group by topic, partition
+from summed
+group by place
 
 -- name: lost_acknowledged
 -- What the producer saw acknowledged, and what Kafka deleted before it landed; somebody accepted it.

@@ -71,6 +71,7 @@ TOPICS_TO_LANDED = "topics → landed"
 FORGOTTEN_TO_LANDED = "forgotten → landed"
 RETIRED_TO_LANDED = "retired → landed"
 RETIRED_ENTRY_TO_LANDED = "retired audit entry → landed"
+RETIRED_TO_DECISION = "retired → fulfillment or rejection"
 TRACKING_TO_DECISION = "tracking → fulfillment or rejection"
 TRACKING_TO_OUTBOX = "tracking → outbox"
 DEAD_LETTER_TO_OUTBOX = "dead letter → outbox"
@@ -80,7 +81,12 @@ AUDIT_ENTRY_TO_OUTBOX = "audit entry → outbox"
 OUTBOX_TO = "outbox → "  # and the topic
 
 # What was deleted has to be in the lake: judged only where everything is.
-NOTED = (FORGOTTEN_TO_LANDED, RETIRED_TO_LANDED, RETIRED_ENTRY_TO_LANDED)
+NOTED = (
+    FORGOTTEN_TO_LANDED,
+    RETIRED_TO_LANDED,
+    RETIRED_ENTRY_TO_LANDED,
+    RETIRED_TO_DECISION,
+)
 
 VALUE = "coalesce(sha256, 'no value')"
 KEY_AND_VALUE = "concat_ws(' ', key, sha256)"
@@ -201,6 +207,19 @@ def service_hops(input_topic: str) -> list[Hop]:
                     id="message_id",
                     fingerprint="compared",
                     when=f"outcome = '{ACCEPTED}'",
+                ),
+            ),
+        ),
+        Hop(
+            RETIRED_TO_DECISION,
+            (
+                goes_in("noted_message", id="place", fingerprint="contents", source=NONE),
+                comes_out(
+                    "retired_message_sum",
+                    id="place",
+                    effect="'rows'",
+                    fingerprint="contents",
+                    source=NONE,
                 ),
             ),
         ),

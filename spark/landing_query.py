@@ -38,6 +38,7 @@ from spark.positions import (
     rename,
     starting_offsets,
 )
+from spark.retired_landed import read_retired
 from spark.session import log_progress
 from spark.settings import Settings
 from spark.topic_ids import (
@@ -280,6 +281,7 @@ def landed_so_far(
     for accepted in read_accepted(spark, delta_root):
         loss = accepted.loss
         ends.append(((loss.topic, loss.partition), loss.last + 1))
+    ends += read_retired(spark, delta_root).stops.items()
     for position, end in ends:
         rows = landed.get(position, range(end, end))
         landed[position] = range(rows.start, max(end, rows.stop))

@@ -97,7 +97,7 @@ def service_lines(input_topic: str) -> list[Line]:
             label_y=106,
         ),
         Line(
-            hops=(hops.TRACKING_TO_DECISION,),
+            hops=(hops.TRACKING_TO_DECISION, hops.RETIRED_TO_DECISION),
             path="M485 100V58C485 40 500 34 518 34H640",
             label_x=565,
             label_y=24,

@@ -83,7 +83,12 @@ def find_limits(run: Run) -> Limits:
     for (topic, partition), offsets in run.settled.extent.earlier.items():
         if kafka_topic(topic) == input_topic:  # deleted with its topic
             log_starts[f"{topic}/{partition}"] = offsets.stop
-    return Limits(before, log_starts, run.settled.extent.all())
+    judged = run.settled.extent.all()
+    for (topic, partition), offsets in judged.items():
+        if topic == run.settled.topics.input_name:
+            handled = run.settled.group.committed.get(partition, 0)
+            judged[topic, partition] = range(offsets.start, min(offsets.stop, handled))
+    return Limits(before, log_starts, judged)
 
 
 def find_old_rows(spark: SparkSession, settings: Settings, limits: Limits) -> Iterator[Purge]:

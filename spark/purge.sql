@@ -84,3 +84,9 @@ where idempotency_key = any(%(keys)s)
 
 -- name: retire_entries
 select retire_entries(%(landed)s::json, %(before)s)
+
+-- name: other_subscribers
+select subscriber from tracking where subscriber <> %(subscriber)s
+union
+select subscriber from forgotten where subscriber <> %(subscriber)s
+order by subscriber

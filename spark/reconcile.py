@@ -35,6 +35,7 @@ from spark.horizon import (
 from spark.lock import exclusive_lock
 from spark.losses import read_accepted
 from spark.parts import Part, load_parts
+from spark.retired_landed import read_retired
 from spark.seal import Run, seal
 from spark.session import (
     STARTED_AT,
@@ -171,6 +172,7 @@ def judge(
         "hops": report.sort_by_path(counts, path),
         "findings": report.sort_by_path(findings, path),
         "accepted_losses": [*describe_later(settled.seen), *(one.describe() for one in accepted)],
+        "retired": read_retired(spark, settings.delta_root).describe(),
         "failed_repairs": report.sort_by_path(failed_repairs, path),
         **report.verdict_of(counts, behind, since, not_checked, holders),
         "positions": {

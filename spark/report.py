@@ -94,6 +94,8 @@ def render_text(result: Row) -> str:
         lines.append(describe_reach(result["positions"]))
     for loss in result["accepted_losses"]:
         lines.append(f"accepted loss: {loss}")
+    for place in result.get("retired", []):
+        lines.append(f"retired, not compared: {place}")
     for failed in result["failed_repairs"]:
         line = "failed repair: {id} in {hop}: {act}, done by {who} at {done_at} UTC".format_map(
             failed

@@ -12,6 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark.horizon import NotCheckedError
+from spark.old_landed import find_old_landed
 from spark.old_runs import delete_old_runs, find_old_runs
 from spark.parts import Part, load_parts
 from spark.purge import Limits, Old, Purge, find_limits, find_old_rows
@@ -22,7 +23,7 @@ from spark.settings import Settings, refuse_young
 from spark.settled import Options
 
 COLUMNS = ("what", "older than", "would go", "the first of", "deleted")
-LINE = "{:<22} {:>10} {:>12}  {:<19} {:>12}"
+LINE = "{:<26} {:>10} {:>12}  {:<19} {:>12}"
 
 
 def retain(
@@ -43,7 +44,8 @@ def retain(
     lines = []
     if judged["ok"]:
         for limits in found:
-            lines = [purge(one, apply=apply) for one in find_old(spark, settings, limits)]
+            old = find_old(spark, settings, parts, limits)
+            lines = [purge(one, apply=apply) for one in old]
     return {
         "ok": judged["ok"],
         "verdict": judged["verdict"],
@@ -52,9 +54,12 @@ def retain(
     }
 
 
-def find_old(spark: SparkSession, settings: Settings, limits: Limits) -> Iterator[Purge]:
-    """Yield everything that grows, with what of it is old."""
+def find_old(
+    spark: SparkSession, settings: Settings, parts: Sequence[Part], limits: Limits
+) -> Iterator[Purge]:
+    """Yield everything that grows, with what of it is old: what others refer to comes later."""
     yield from find_old_rows(spark, settings, limits)
+    yield find_old_landed(spark, settings, parts, limits)
     yield keep_dead_letters()
     yield find_old_results(spark, settings)
 

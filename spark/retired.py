@@ -31,14 +31,20 @@ def remember_entries(frames: Frames, tables: DataFrame) -> Frames:
     """Return the audit entries with those that were deleted."""
     if frames["retired_entry"].isEmpty():
         return {"retired_entry_landed": make_frame(tables.sparkSession, [], ENTRIES_SCHEMA)}
-    given = {"ranges": frames["retired_entry_range"], "tables": tables}
-    entries = query(STATEMENTS["retired_entry"], given).localCheckpoint(eager=False)
-    landed = query(STATEMENTS["retired_entry_landed"], {"entries": entries})
+    entries = remake_entries(frames, tables).localCheckpoint(eager=False)
+    given = {"entries": entries, "noted": frames["noted"]}
+    landed = query(STATEMENTS["retired_entry_landed"], given)
     kept = frames["audit_entry"].where("true")
     return {
         "audit_entry": kept.unionByName(entries.drop(*OF_ENTRIES), allowMissingColumns=True),
         "retired_entry_landed": landed,
     }
+
+
+def remake_entries(frames: Frames, tables: DataFrame) -> DataFrame:
+    """Return the audit entries that were deleted, made again from these landed rows."""
+    given = {"ranges": frames["retired_entry_range"], "tables": tables}
+    return query(STATEMENTS["retired_entry"], given)
 
 
 def remember_events(frames: Frames, tables: DataFrame) -> Frames:

@@ -28,26 +28,23 @@ from event
 
 -- name: retired_entry_landed
 -- What has landed of them: the same digest as in revision 0005 of the audit database.
-select
-    place,
-    concat(
-        count(*),
-        ' entries, digest ',
-        sum(cast(
-            conv(
-                left(
-                    sha2(
-                        concat_ws(' ', offset, idempotency_key, audit_entry_id, body_sha256),
-                        256
-                    ),
-                    15
-                ),
-                16,
-                10
-            ) as decimal(38, 0)
-        ))
-    ) as contents
-from {entries}
+with hashed as (
+    select
+        place,
+        sha2(concat_ws(' ', offset, idempotency_key, audit_entry_id, body_sha256), 256) as hash
+    from {entries}
+),
+summed as (
+    select
+        place,
+        bigint(1) as `rows`,
+        cast(conv(left(hash, 15), 16, 10) as decimal(38, 0)) as digest
+    from hashed
+    union all
+    select id, `rows`, digest from {noted} where kind = 'entry'
+)
+select place, concat(sum(`rows`), ' entries, digest ', sum(digest)) as contents
+from summed
 group by place
 
 -- name: retired_copy
@@ -59,6 +56,12 @@ with written as (
     union all
     select source, coalesce(written_by, 0) as written_by, {database} as database
     from {dead_letter}
+    union all
+    select source, coalesce(written_by, 0) as written_by, {database} as database
+    from {fulfillment}
+    union all
+    select source, coalesce(written_by, 0) as written_by, {database} as database
+    from {rejection}
     union all
     select source, coalesce(written_by, 0) as written_by, {audit_database} as database
     from {audit_entry}
@@ -152,16 +155,21 @@ left join (
 
 -- name: retired_landed
 -- What has landed of it: the same digest as in migrations/retired.py.
-select
-    topic,
-    concat(
-        count(*),
-        ' events, digest ',
-        sum(cast(
+with summed as (
+    select
+        topic,
+        bigint(1) as `rows`,
+        cast(
             conv(left(sha2(concat_ws(' ', event_id, key, sha256), 256), 15), 16, 10)
             as decimal(38, 0)
-        ))
-    ) as contents,
+        ) as digest
+    from {retired_event}
+    union all
+    select id, `rows`, digest from {noted} where kind = 'event'
+)
+select
+    topic,
+    concat(sum(`rows`), ' events, digest ', sum(digest)) as contents,
     string(null) as source
-from {retired_event}
+from summed
 group by topic

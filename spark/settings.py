@@ -27,6 +27,7 @@ class Settings(BaseSettings):
     # How long what retention deletes is kept at least.
     retention_tracking_days: float = 60  # above the longest replay, of a dead letter too
     retention_outbox_days: float = 30  # above the time in which an event is sent again
+    retention_landed_days: float = 400  # a year, and who asks late
     retention_audit_days: float = 400  # entries: above the longest replay of who sends them
     reconcile_keep_days: float = 400  # reports and outcomes: a year, and who asks late
 

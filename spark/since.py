@@ -33,6 +33,7 @@ from spark.markers import expected_records
 from spark.open_ids import Open, read_open
 from spark.positions import Position
 from spark.retired import remember_retired
+from spark.retired_landed import SUMS_SCHEMA, Retired, read_retired, set_apart
 from spark.session import log_progress, make_frame
 from spark.settings import Settings
 from spark.settled import Settled
@@ -166,12 +167,10 @@ def offsets_since(horizon: Horizon, at: Position, offsets: range) -> range:
 
 def find_again(since: Since) -> DataFrame:
     """Return the positions before the horizon that are judged again."""
-    frames = {
-        "changed": find_changed(
-            since.spark, since.settings.delta_root, since.horizon, since.versions
-        ),
-        "open_ids": since.before.ids,
-    }
+    delta_root = since.settings.delta_root
+    changed = find_changed(since.spark, delta_root, since.horizon, since.versions)
+    is_left = read_retired(since.spark, delta_root).is_left()
+    frames = {"changed": changed.where(is_left), "open_ids": since.before.ids}
     again = query(STATEMENTS["again"], frames, landed_hop=TOPICS_TO_LANDED).localCheckpoint()
     if again.count() > MOST_JUDGED_AGAIN:
         raise JudgeAllError(f"more than {MOST_JUDGED_AGAIN:,} rows of the lake have changed")
@@ -183,6 +182,7 @@ def read_frames(since: Since, landed: Landed) -> Frames:
     frames = since.settled.databases.frames
     if list_forgotten(frames) != since.horizon.forgotten:
         raise JudgeAllError("tracking rows were forgotten since the last run")
+    nothing = Retired({}, 0, make_frame(since.spark, [], SUMS_SCHEMA))
     was_judged = {name: frames[name].where("false") for name in JUDGED_WHOLE}
     frames = {
         **frames,
@@ -191,7 +191,9 @@ def read_frames(since: Since, landed: Landed) -> Frames:
         "landed": landed.rows,
         "expected_offset": landed.expected,
         "lost_offset": lost_offsets(since.spark, []),  # after a new one, everything is judged
+        "noted": nothing.sums,
     }
+    frames |= set_apart(frames, nothing)
     frames |= keep_each(remember_forgotten(frames))
     frames |= remember_retired(frames, landed.tables)
     return frames | keep_each(look_up_known(since, frames))

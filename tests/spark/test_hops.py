@@ -14,6 +14,7 @@ from spark.hops import (
     LEDGER_TO_OUTCOME,
     OUTBOX_TO,
     RETIRED_ENTRY_TO_LANDED,
+    RETIRED_TO_DECISION,
     RETIRED_TO_LANDED,
     TOPICS_TO_LANDED,
     TRACKING_TO_AUDIT_ENTRY,
@@ -27,7 +28,15 @@ from spark.losses import Loss
 from spark.outcome import count_outcomes, first_findings, late_partitions
 from spark.report import COUNTS
 from spark.snapshot import OTHER_VALUE
-from tests.spark.world import DECIDING, FULFILLMENTS, LAGGING, REJECTIONS, SETTLED, World
+from tests.spark.world import (
+    DECIDING,
+    FULFILLMENTS,
+    LAGGING,
+    NEXT_TRANSACTION,
+    REJECTIONS,
+    SETTLED,
+    World,
+)
 
 HANDLED = input_to_tracking(INPUT_TOPIC)
 LEDGER = ledger_to_input(INPUT_TOPIC)
@@ -696,6 +705,45 @@ def test_an_entry_that_was_retired_is_no_finding_and_anything_else_is(spark: Spa
         (TRACKING_TO_AUDIT_ENTRY, "gone", "missing"),
         (AUDIT_ENTRY_TO_OUTBOX, "entry-key-gone", "extra"),
         (RETIRED_ENTRY_TO_LANDED, place, "different"),
+    } <= found
+
+
+def test_what_was_retired_of_the_lake_is_compared_as_a_whole(spark: SparkSession) -> None:
+    """Messages of which only the business's rows are left are no finding, and are counted.
+
+    One of these rows that is gone, an event that is gone in the lake, and a tracking row that is
+    gone above what was retired are found. A record that comes again is known by the business's row.
+    """
+    world = World()
+    gone = ("old", "winner", "rejected")
+    for message_id in gone[:2]:
+        world.fulfill(message_id)
+    world.reject("rejected", fulfilled_by="winner")
+    world.fulfill("kept")
+    world.find("fulfillment", message_id="kept")["written_by"] = NEXT_TRANSACTION
+    world.forget(*gone)
+    world.retire(FULFILLMENTS, "event-old", "event-winner")
+    world.retire(REJECTIONS, "event-rejected")
+    world.retire(AUDIT_TOPIC, *(f"audit-event-key-{message_id}" for message_id in gone))
+    world.retire_entries(*(f"key-{message_id}" for message_id in gone))
+    world.tables["ledger"].clear()
+    world.retire_landed(*gone)
+    world.order("old")  # a redelivery
+    judged = world.judged(spark).persist()
+    assert first_findings(judged) == []
+    counts = {row["hop"]: row for row in count_outcomes(judged)}
+    assert counts[RETIRED_TO_DECISION]["matched"] == 1
+    assert counts[TRACKING_TO_DECISION]["in"] == counts[TRACKING_TO_AUDIT_ENTRY]["in"] == 1
+    assert counts[HANDLED]["duplicates_removed"] == 1
+
+    world.remove("fulfillment", message_id="old")
+    position = world.find("tracking", message_id="kept")["position"]
+    world.remove("tracking", message_id="kept")
+    found = {(row["hop"], row["id"], row["outcome"]) for row in first_findings(world.judged(spark))}
+    assert {
+        (RETIRED_TO_DECISION, "messages", "different"),
+        (HANDLED, position, "missing"),
+        (TRACKING_TO_DECISION, "kept", "extra"),
     } <= found
 
 

@@ -14,11 +14,13 @@ from pyspark.sql import SparkSession
 from contract.events import EVENTS
 from contract.names import AUDIT_DATABASE, AUDIT_TOPIC, DATABASE, DEAD_LETTER_TOPIC, INPUT_TOPIC
 from ops.stack.stack import Stack
-from spark import purge, retention
+from spark import old_landed, purge, retention
+from spark.event_tables import rebuild_table
 from spark.hops import (
     FORGOTTEN_TO_LANDED,
     NOTED,
     RETIRED_ENTRY_TO_LANDED,
+    RETIRED_TO_DECISION,
     RETIRED_TO_LANDED,
     TRACKING_TO_OUTBOX,
 )
@@ -39,30 +41,25 @@ FULFILLMENTS = "fulfillment.events"
 COUNT = "select count(*) from outbox where event_type = any(%s)"
 
 
-@pytest.fixture(scope="module")
-def own_stack() -> Iterator[Stack]:
-    """Have a stack of these tests alone: no other lake has what they delete from Kafka."""
-    with running(f"{RUN}-retention", PORTS + 200) as stack:
-        yield stack
-
-
 @pytest.fixture
-def own(own_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
-    """The same, with its addresses in the environment."""
-    return within(own_stack, monkeypatch)
+def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
+    """A stack of one test alone: no other lake has what it deletes from Kafka."""
+    with running(f"{RUN}-retention", PORTS + 200) as stack:
+        yield within(stack, monkeypatch)
 
 
 @pytest.fixture
 def retain(spark: SparkSession, delta_root: Path) -> Retain:
     """Say what is older than so many days, or delete it."""
 
-    def run_once(days: float = 0, *, apply: bool = True) -> Result:
+    def run_once(days: float = 0, *, landed: float = 400, apply: bool = True) -> Result:
         settings = Settings(
             delta_root=str(delta_root),
             reconcile_all_orders=0,
             retention_tracking_days=days,
             retention_outbox_days=days,
             retention_audit_days=days,
+            retention_landed_days=landed,
         )
         options = Options(land=True, ledger=None, deadline=time.monotonic() + 120)
         parts = [part._replace(hops=()) for part in load_parts()]
@@ -153,18 +150,19 @@ def line_of(result: Result, what: str) -> Result:
     return dict(line)
 
 
-def test_tracking_goes_when_its_records_cannot_be_read_again(
-    own: Stack, judge_since: JudgeSince, retain: Retain
+def test_everything_goes_when_nothing_refers_to_it(
+    own: Stack, judge_since: JudgeSince, retain: Retain, spark: SparkSession, delta_root: Path
 ) -> None:
-    """As long as Kafka has a record, its tracking row stays, whatever its age.
+    """As long as Kafka has a record, its tracking row stays, and with that all that has landed.
 
-    The control: with the records gone, the same command deletes it. A row that somebody else
-    deletes is missing all the same.
+    The control: with the records gone, the same command deletes both, and all reconciles as before.
+    A fulfillment that somebody deletes then is found all the same.
     """
-    every_outcome()
-    before = all_matched(judge_since(full=True))
+    old = every_outcome()
     tracked = count_of("tracking")
-    assert line_of(retain(), "tracking") == {
+    held = retain(landed=0)
+    assert line_of(held, "landed records")["rows"] == 0
+    assert line_of(held, "tracking") == {
         "what": "tracking",
         "days": 0,
         "rows": 0,
@@ -177,21 +175,83 @@ def test_tracking_goes_when_its_records_cannot_be_read_again(
     delete_from_kafka(INPUT_TOPIC)
     [young] = orders(1)
     until_handled()
+    done = retain(landed=0)
+    assert line_of(done, "tracking")["deleted"] == tracked
+    assert query("select message_id from tracking") == [(young,)]
+    assert line_of(done, "landed records")["deleted"] > tracked
+    assert landed_of(spark, delta_root, INPUT_TOPIC) == 1
+    assert landed_of(spark, delta_root, FULFILLMENTS) == 1
+
+    last = all_matched(judge_since(full=True))
+    assert hop(last, FORGOTTEN_TO_LANDED)["matched"] > 0
+    assert hop(last, RETIRED_TO_DECISION)["matched"] == 1
+    assert hop(last, TRACKING_TO_OUTBOX)["in"] == 1
+    assert any(place.startswith(f"{INPUT_TOPIC}/0: ") for place in last["retired"])
+
+    with connect(DATABASE, "postgres") as admin:
+        admin.execute("delete from fulfillment where message_id = %s", [old[4]])
+    found = judge_since(full=True)["findings"]
+    assert {(row["hop"], row["outcome"]) for row in found} == {(RETIRED_TO_DECISION, "different")}
+
+
+@pytest.mark.prove
+def test_what_is_killed_or_comes_again_after_all_is_retired_is_none_too_many(
+    own: Stack,
+    judge_since: JudgeSince,
+    retain: Retain,
+    *,
+    spark: SparkSession,
+    delta_root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Killed between note and deletion, all reconciles, and the next run deletes.
+
+    Until landed records go, tracking rows are made again of them: one more that is gone is missing.
+    A message that comes again after that has one effect, and the event table keeps every event.
+    """
+    old = every_outcome()
+    before = all_matched(judge_since(full=True))
+    tracked = count_of("tracking")
+    delete_from_kafka(INPUT_TOPIC)
+    [young] = orders(1)
+    until_handled()
     shown = line_of(retain(apply=False), "tracking")
     assert (shown["rows"], shown["deleted"]) == (tracked, 0)
     assert shown["stays"].startswith("1 stay: may be read again")
     assert line_of(retain(), "tracking")["deleted"] == tracked
-    assert query("select message_id from tracking") == [(young,)]
-
     after = all_matched(judge_since(full=True))
-    assert hop(after, FORGOTTEN_TO_LANDED)["matched"] > 0
     assert hop(after, TRACKING_TO_OUTBOX)["in"] == hop(before, TRACKING_TO_OUTBOX)["in"] + 1
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(old_landed, "delete_retired", die)
+        with pytest.raises(KeyboardInterrupt):
+            retain(landed=0)
+    noted = all_matched(judge_since(full=True))
+    assert landed_of(spark, delta_root, INPUT_TOPIC) > 1
+    assert retain(landed=0)["ok"]
+    assert landed_of(spark, delta_root, INPUT_TOPIC) == 1
+    assert all_matched(judge_since(full=True))["hops"] == noted["hops"]
+    [event] = [one for one in EVENTS if one.topic == FULFILLMENTS]
+    table = rebuild_table(spark, str(delta_root), event)
+    assert table.count() == len(old) + 1  # what is retired is in no landed table
+
+    send([Sent(old[3], old[3], value(old[3]))])
+    until_handled()
+    assert hop(all_matched(judge_since()), TRACKING_TO_OUTBOX)["in"] <= 1
+    assert hop(all_matched(judge_since(full=True)), TRACKING_TO_OUTBOX)["in"] == 1
 
     with connect(DATABASE, "postgres") as admin:
         admin.execute("delete from tracking where message_id = %s", [young])
     found = judge_since(full=True)["findings"]
-    assert {row["outcome"] for row in found} == {"missing", "extra"}
     assert {row["id"] for row in found if row["hop"] == TRACKING_TO_OUTBOX} == {young}
+
+
+def landed_of(spark: SparkSession, delta_root: Path, topic: str) -> int:
+    """How many rows a topic has in the lake."""
+    return spark.read.format("delta").load(f"{delta_root}/landed/{topic}").count()
 
 
 @pytest.mark.prove

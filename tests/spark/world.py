@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
@@ -23,6 +24,7 @@ from spark.landed_tables import SCHEMA
 from spark.losses import Loss
 from spark.parts import Part
 from spark.retired import remember_retired
+from spark.retired_landed import SUMS_SCHEMA, Retired, set_apart
 from spark.settings import Settings
 from spark.topics import topics_to_land
 
@@ -53,6 +55,7 @@ SCHEMAS = {
     "audit_failure": "message_id string, audit_error string, is_refused boolean",
     "forgotten": "place string, contents string",
     "forgotten_range": "topic string, partition int, start bigint, stop bigint",
+    "noted": SUMS_SCHEMA,
     "retired_entry": "place string, contents string",
     "retired_entry_range": "topic string, partition int, start bigint, stop bigint",
     "retired": """topic string, source string, written_before bigint, contents string,
@@ -77,6 +80,7 @@ class World:
     tables: dict[str, list[Row]] = field(init=False)
     ends: dict[tuple[str, int], int] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)  # that somebody has accepted
+    stops: dict[tuple[str, int], int] = field(default_factory=dict)  # of what is retired
     transaction: int = 0  # the latest that rejected a message
     is_tracked: bool = True  # the dedup store keeps a row for each message
 
@@ -183,7 +187,12 @@ class World:
         self.track(message_id, position)
         row = {"message_id": message_id, "order_id": order_id}
         self.tables["fulfillment"].append(
-            {**row, "source": f"message {message_id}", "compared": compared}
+            {
+                **row,
+                "source": f"message {message_id}",
+                "compared": compared,
+                "sha256": sha256(b"an order").hexdigest(),
+            }
         )
         payload = {**row, "total": "24.20"}
         values = {"compared": compared, "audited": compared}
@@ -204,6 +213,7 @@ class World:
         self.publish(f"event-{message_id}", REJECTIONS, order_id, payload, audited=body)
         self.transaction += 1
         written = {"source": f"message {message_id}", "written_by": self.transaction}
+        written["sha256"] = sha256(b"an order").hexdigest()
         self.tables["rejection"].append({**payload, **written})
         self.find("outbox", event_id=f"event-{message_id}")["written_by"] = self.transaction
         self.audit(message_id, order_id, f"key-{message_id}", body)
@@ -269,6 +279,40 @@ class World:
         self.tables["retired_entry"].append({"place": place, "contents": contents})
         return place
 
+    def retire_landed(self, *message_ids: str) -> None:
+        """Delete what landed of these messages as `pipeline retention` does: their rows go last."""
+        sums: dict[tuple[str, str], list[int]] = {}
+
+        def note(kind: str, id_: str, content: str) -> None:
+            digest = int(sha256(content.encode()).hexdigest()[:15], 16)
+            sums.setdefault((kind, id_), []).append(digest)
+
+        for message_id in message_ids:
+            note("message", "messages", message_id)
+            header = ("message_id", message_id.encode())
+            [record] = [row for row in self.tables["landed"] if header in row["headers"]]
+            value = sha256(record["value"]).hexdigest()
+            place = f"{record['topic']}/{record['partition']}"
+            note("forgotten", place, f"{record['offset']} {message_id} {value}")
+            entry = self.landed_event(f"audit-event-key-{message_id}")
+            body = json.loads(entry["value"])
+            key, id_ = f"key-{message_id}", body["audit_entry_id"]
+            place = f"{entry['topic']}/{entry['partition']}"
+            note("entry", place, f"{entry['offset']} {key} {id_} {body['body_sha256']}")
+            event = self.landed_event(f"event-{message_id}")
+            for row in (event, entry):
+                event_id = dict(row["headers"])["id"].decode()
+                value = sha256(row["value"]).hexdigest()
+                note("event", row["topic"], f"{event_id} {row['key'].decode()} {value}")
+            for row in (record, event, entry):
+                self.tables["landed"].remove(row)
+                at = (row["topic"], row["partition"])
+                self.stops[at] = max(self.stops.get(at, 0), row["offset"] + 1)
+        for (kind, id_), digests in sums.items():
+            digest = Decimal(sum(digests))
+            row = {"kind": kind, "id": id_, "rows": len(digests), "digest": digest}
+            self.tables["noted"].append(row)
+
     def find(self, table: str, **wanted: Any) -> Row:
         """The one row with these values."""
         [row] = [row for row in self.tables[table] if wanted.items() <= row.items()]
@@ -305,7 +349,9 @@ class World:
         further = Part(event_topics=tuple(event.topic for event in self.events))
         settings = Settings(input_topic=self.input_topic)
         topics = topics_to_land(settings, [self.part, further])
-        current = {position: range(end) for position, end in self.ends.items()}
+        ends = {position: range(end) for position, end in self.ends.items()}
+        retired = Retired(self.stops, NEXT_TRANSACTION, given["noted"])
+        current = retired.clip_extent(ends)
         ledger = {"ledger": given["ledger"]}
         held = given | {
             "landed": frames.identify_landed(given["landed"], current, topics),
@@ -317,6 +363,7 @@ class World:
             held["tracking"] = frames.remember_handled(held)
         held |= frames.remember_forgotten(held)
         held |= remember_retired(held, given["landed"])
+        held |= set_apart(held, retired)
         committed = {SETTLED: self.ends[self.input_topic, SETTLED]}
         late = frames.late_sources(held, topics, committed)
         hops = [*make_hops(self.input_topic, self.events), *self.part.hops]
