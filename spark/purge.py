@@ -94,9 +94,14 @@ def find_limits(run: Run) -> Limits:
 def find_old_rows(spark: SparkSession, settings: Settings, limits: Limits) -> Iterator[Purge]:
     """Yield what is old in the databases."""
     yield find_old_tracking(settings, limits)
+    yield from find_old_outboxes(settings, limits)
+    yield find_old_entries(spark, settings, limits)
+
+
+def find_old_outboxes(settings: Settings, limits: Limits) -> Iterator[Purge]:
+    """Yield what is old in each outbox."""
     for database in limits.before:
         yield find_old_events(settings, limits, database)
-    yield find_old_entries(spark, settings, limits)
 
 
 def find_old_tracking(settings: Settings, limits: Limits) -> Purge:

@@ -15,11 +15,11 @@ from spark.horizon import NotCheckedError
 from spark.old_landed import find_old_landed
 from spark.old_runs import delete_old_runs, find_old_runs
 from spark.parts import Part, load_parts
-from spark.purge import Limits, Old, Purge, find_limits, find_old_rows
+from spark.purge import Limits, Old, Purge, find_limits, find_old_outboxes, find_old_rows
 from spark.reconcile import FAILURES, Result, run
 from spark.seal import Run
 from spark.session import STARTED_AT, describe, exit_with_error, log_progress, make_session
-from spark.settings import Settings, refuse_young
+from spark.settings import TRACKING, Settings, refuse_young
 from spark.settled import Options
 
 COLUMNS = ("what", "older than", "would go", "the first of", "deleted")
@@ -58,16 +58,20 @@ def find_old(
     spark: SparkSession, settings: Settings, parts: Sequence[Part], limits: Limits
 ) -> Iterator[Purge]:
     """Yield everything that grows, with what of it is old: what others refer to comes later."""
-    yield from find_old_rows(spark, settings, limits)
-    yield find_old_landed(spark, settings, parts, limits)
-    yield keep_dead_letters()
+    if settings.dedup_store == TRACKING:
+        yield from find_old_rows(spark, settings, limits)
+        yield find_old_landed(spark, settings, parts, limits)
+    else:
+        why = f"all stay: DEDUP_STORE={settings.dedup_store} leaves no other proof"
+        yield from find_old_outboxes(settings, limits)
+        yield from (keep(what, why) for what in ("audit entries", "landed records"))
+    yield keep("dead letters", "all stay: there is no way to close one yet")
     yield find_old_results(spark, settings)
 
 
-def keep_dead_letters() -> Purge:
-    """Return that dead letters stay."""
-    old = Old("dead letters", None, 0, None, "all stay: there is no way to close one yet")
-    return Purge(old, lambda: 0)
+def keep(what: str, why: str) -> Purge:
+    """Return that all of something stays."""
+    return Purge(Old(what, None, 0, None, why), lambda: 0)
 
 
 def find_old_results(spark: SparkSession, settings: Settings) -> Purge:

@@ -68,4 +68,3 @@ def refuse_young(settings: Settings) -> str | None:
                 "is not known any more"
             )
     return None
-

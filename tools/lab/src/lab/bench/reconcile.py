@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -26,7 +26,8 @@ from spark.seal import Run, seal
 from spark.session import make_session
 from spark.settings import Settings
 from spark.settled import Databases, Extent, Settled, persist_all, select_since
-from spark.since import compare_since
+from spark.shares import Share
+from spark.since import compare_since, confirm_due
 from spark.snapshot import open_snapshots, read_tables, select_all
 from spark.standstill import GroupLook, Patience
 from spark.topics import Topics, topics_to_land
@@ -117,27 +118,47 @@ def reconcile_and_seal(lake: Lake) -> Horizon:
     with settle(lake) as settled:
         judged = compare_hops(lake.spark, lake.settings, [], settled, losses=[])
         refuse_defects(judged)
-        seal_run(lake, settled, judged, None)
+        seal_run(lake, settled, judged, shares=[], earlier=None)
     horizon = read_horizon(lake.spark, lake.settings.delta_root, lake.settings.subscriber)
     assert horizon is not None  # it has just been written
     return horizon
 
 
 def reconcile_since(lake: Lake, horizon: Horizon) -> None:
-    """Do what `pipeline reconcile` does then: judge what came since, and seal it."""
+    """Do what `pipeline reconcile` does then: judge what came since, add up shares, and seal."""
     versions = read_versions(lake.spark, lake.settings.delta_root, lake.topics.all())
     with settle(lake, horizon) as settled:
+        shares = confirm_due(lake.spark, lake.settings, settled, horizon, new_run_id())
         judged = compare_since(lake.spark, lake.settings, settled, horizon, versions)
         refuse_defects(judged)
-        seal_run(lake, settled, judged, horizon)
+        seal_run(lake, settled, judged, shares=shares, earlier=horizon)
 
 
-def seal_run(lake: Lake, settled: Settled, judged: Judged, earlier: Horizon | None) -> None:
+def seal_run(
+    lake: Lake,
+    settled: Settled,
+    judged: Judged,
+    *,
+    shares: Sequence[Share],
+    earlier: Horizon | None,
+) -> None:
     """Write the horizon of a run."""
-    versions = read_versions(lake.spark, lake.settings.delta_root, lake.topics.all())
-    run_id = datetime.now(UTC).strftime(RUN_ID)
-    run = Run(run_id, settled, versions, losses=0, judged=judged, behind=[])
+    run = Run(
+        run_id=new_run_id(),
+        settled=settled,
+        versions=read_versions(lake.spark, lake.settings.delta_root, lake.topics.all()),
+        losses=0,
+        judged=judged,
+        behind=[],
+        shares=shares,
+        not_checked=0,
+    )
     seal(lake.spark, lake.settings, run, earlier)
+
+
+def new_run_id() -> str:
+    """Return the id of a run that begins now."""
+    return datetime.now(UTC).strftime(RUN_ID)
 
 
 @contextmanager

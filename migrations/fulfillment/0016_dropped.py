@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0019"
-down_revision = "0014"
+revision = "0016"
+down_revision = "0015"
 
 # Written in the transaction in which the store passes the message over. `value_sha256` finds the
 # copies of the record.
