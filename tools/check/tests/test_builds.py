@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from pipeline_check.command import app
 from pipeline_check.reading.builds import version_near
+from pipeline_check.reading.images import kafka_in
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <parent>
@@ -33,6 +34,14 @@ boot = "2.7.18"
 clients = { module = "org.apache.kafka:kafka-clients", version.ref = "kafka" }
 [plugins]
 boot = { id = "org.springframework.boot", version.ref = "boot" }
+"""
+IN_PARTS = """
+ext { clients = '2.6.0' }
+compile group: 'org.apache.kafka', name: 'kafka-clients', version: clients
+"""
+BOOT_AS_A_VARIABLE = """
+ext { boot = '2.1.6.RELEASE' }
+classpath("org.springframework.boot:spring-boot-gradle-plugin:${boot}")
 """
 PYTHON = {
     "requirements.txt": "flask==2\nkafka-python==2.0.2 --hash=sha256:00\n",
@@ -78,12 +87,55 @@ JAVA = {
     "Gradle and Spring Boot": (
         "build.gradle.kts",
         'plugins { id("org.springframework.boot") version "2.6.1" }',
-        (3, 0, 2),
+        (3, 0, 0),
     ),
     "Gradle and a property": (
         "build.gradle",
         "id 'org.springframework.boot' version '2.6.1'\next['kafka.version'] = '3.6.0'",
         (3, 6, 0),
+    ),
+    "Spring Boot with the bug mended": (
+        "build.gradle",
+        "id 'org.springframework.boot' version '2.6.7'",
+        (3, 0, 1),
+    ),
+    "Gradle, in three parts": (
+        "build.gradle",
+        "compile group: 'org.apache.kafka', name: 'kafka-clients', version: '2.6.0'",
+        (2, 6, 0),
+    ),
+    "Gradle and a variable": (
+        "build.gradle.kts",
+        'val kafka = "2.6.0"\nimplementation("org.apache.kafka:kafka-clients:$kafka")',
+        (2, 6, 0),
+    ),
+    "Gradle, in three parts with a variable": (
+        "build.gradle",
+        IN_PARTS,
+        (2, 6, 0),
+    ),
+    "Spring Boot as a variable": (
+        "build.gradle",
+        BOOT_AS_A_VARIABLE,
+        (2, 0, 1),
+    ),
+    "gradle.properties": ("gradle.properties", "kafkaVersion=2.6.0\n", (2, 6, 0)),
+    "another artifact of Kafka": (
+        "pom.xml",
+        POM.format(properties="", dependencies=CLIENTS.format(version="2.1.1")).replace(
+            "kafka-clients", "kafka_2.12"
+        ),
+        (2, 1, 1),
+    ),
+    "Confluent's build, whose number is the platform's": (
+        "pom.xml",
+        POM.format(properties="", dependencies=CLIENTS.format(version="5.5.1-ccs")),
+        (2, 5, 0),
+    ),
+    "sbt": (
+        "build.sbt",
+        'libraryDependencies += "org.apache.kafka" % "kafka-clients" % "2.8.0"',
+        (2, 8, 0),
     ),
     "Gradle's catalog": ("gradle/libs.versions.toml", CATALOG, (3, 1, 0)),
 }
@@ -266,3 +318,164 @@ def test_spring_boot_decides_before_spring_kafka(tmp_path: Path) -> None:
     build = version_near(str(tmp_path / "producer.properties"), "java")
     assert build
     assert build.version == (3, 7, 2)
+
+
+NPM = '{"dependencies": {"kafkajs": "%s"}}'
+LOCK = '{"packages": {"node_modules/kafkajs": {"version": "2.2.3"}}}'
+YARN = 'kafkajs@^2.2.0:\n  version "2.2.3"\n'
+GO_REPLACED = """
+require github.com/Shopify/sarama v1.20.0
+replace github.com/Shopify/sarama => github.com/IBM/sarama v1.43.2
+"""
+GO = "module a\n\nrequire (\n\t%s\n)\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "source", "found"),
+    [
+        ("package.json", NPM % "^2.2.3", "a.ts", ("kafkajs", (2, 2, 3))),
+        ("package.json", NPM % "1.16.0", "a.js", ("kafkajs", (1, 16, 0))),
+        ("package-lock.json", LOCK, "a.js", ("kafkajs", (2, 2, 3))),
+        ("yarn.lock", YARN, "a.js", ("kafkajs", (2, 2, 3))),
+        (
+            "package.json",
+            '{"dependencies": {"node-rdkafka": "^2.4.1"}}',
+            "a.js",
+            ("librdkafka", (0, 11)),
+        ),
+        ("go.mod", GO % "github.com/IBM/sarama v1.43.2", "a.go", ("sarama", (1, 43, 2))),
+        ("go.mod", GO % "github.com/twmb/franz-go v1.16.1", "a.go", ("franz-go", (1, 16, 1))),
+        (
+            "go.mod",
+            GO % "github.com/confluentinc/confluent-kafka-go/v2 v2.6.1",
+            "a.go",
+            ("librdkafka", (2, 6, 1)),
+        ),
+        (
+            "go.mod",
+            GO_REPLACED,
+            "a.go",
+            ("sarama", (1, 43, 2)),
+        ),
+        ("requirements.txt", "confluent-kafka==0.11.6\n", "a.py", ("librdkafka", (0, 11, 6))),
+        (
+            "poetry.lock",
+            'name = "confluent-kafka"\nversion = "2.3.0"',
+            "a.py",
+            ("librdkafka", (2, 3, 0)),
+        ),
+    ],
+)
+def test_a_version_is_read_from_the_builds_of_node_and_go(
+    repository: Path, name: str, text: str, source: str, found: tuple[str, tuple[int, ...]]
+) -> None:
+    """package.json, the locks beside it, go.mod with what it replaces; and librdkafka's in each."""
+    write(repository / name, text)
+    client, version = found
+    build = version_near(str(repository / "src" / source), client)
+    assert build is not None
+    assert build.version == version
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "client"),
+    [
+        ("package.json", NPM % "latest", "kafkajs"),
+        ("package.json", NPM % "github:tulios/kafkajs", "kafkajs"),
+        ("package.json", "[1]", "kafkajs"),
+        ("package-lock.json", '{"packages": 1}', "kafkajs"),
+        ("go.mod", GO % "// github.com/IBM/sarama v1.43.2", "sarama"),
+        ("go.mod", GO % "github.com/other/sarama v1.43.2", "sarama"),
+    ],
+)
+def test_control_a_version_that_is_not_named_is_not_found(
+    repository: Path, name: str, text: str, client: str
+) -> None:
+    """A tag, a repository, a comment, a fork, and a file of another shape."""
+    write(repository / name, text)
+    assert version_near(str(repository / "a"), client) is None
+
+
+def test_a_source_is_built_by_files_of_its_own_language(repository: Path) -> None:
+    """One library, librdkafka, is inside three packages, and one repository may have them all."""
+    write(repository / "requirements.txt", "confluent-kafka==2.3.0\n")
+    write(repository / "go.mod", GO % "github.com/confluentinc/confluent-kafka-go v1.5.2")
+    versions = [version_near(str(repository / name), "librdkafka") for name in ("a.py", "a.go")]
+    assert [found and found.version for found in versions] == [(2, 3, 0), (1, 5, 2)]
+
+
+def test_requirements_that_windows_wrote_are_read(repository: Path) -> None:
+    """`pip freeze > requirements.txt` in PowerShell writes UTF-16."""
+    repository.joinpath("requirements.txt").write_bytes("kafka-python==2.0.2\r\n".encode("utf-16"))
+    found = version_near(str(repository / "a.py"), "kafka-python")
+    assert found is not None
+    assert found.version == (2, 0, 2)
+
+
+def test_a_fork_without_a_version_is_known_to_be_old(repository: Path) -> None:
+    """No release of it has idempotence, so it does not matter which one is installed."""
+    write(repository / "requirements.txt", "kafka-python-ng\n")
+    found = version_near(str(repository / "a.py"), "kafka-python")
+    assert found is not None
+    assert found.version == (2, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        ("debezium/connect:2.4", (3, 5)),
+        ("quay.io/debezium/connect:1.4.2.Final", (2, 6)),
+        ("confluentinc/cp-kafka-connect:6.1.1", (2, 7, 0)),
+        ("confluentinc/cp-server-connect-datagen:0.6.4-7.6.0", (3, 6, 0)),
+        ("confluentinc/cp-kafka-connect:7.5.3-1-ubi8", (3, 5, 0)),
+        ("bitnami/kafka:3.4.0-debian-11", (3, 4, 0)),
+        ("wurstmeister/kafka:2.12-2.3.0", (2, 3, 0)),
+        ("quay.io/strimzi/kafka:0.31.1-kafka-3.2.0", (3, 2, 0)),
+        ("debezium/connect:latest", None),
+        ("mine/connect:2.4", None),
+        ("debezium/connect", None),
+    ],
+)
+def test_an_image_tells_the_version_of_kafka(image: str, version: tuple[int, ...] | None) -> None:
+    """By the tags of those whose numbers are known; of others nothing is guessed."""
+    assert kafka_in(image) == version
+
+
+FLINK_POM = (
+    "<project><dependencies><dependency><artifactId>flink-connector-kafka</artifactId>"
+    "<version>3.2.0-1.19</version></dependency></dependencies></project>"
+)
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [(FLINK_POM, ["client-not-judged"]), ("<project/>", ["producer-depends-on-version"])],
+)
+def test_nobody_calls_settings_idempotent_that_flink_may_read(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, build: str, said: list[str]
+) -> None:
+    """Flink's sink writes again after a restart; the control is the same file without Flink."""
+    write(repository / "pom.xml", build)
+    write(repository / "producer.properties", "bootstrap.servers=kafka:9092\nacks=all\n")
+    monkeypatch.chdir(repository)
+    shown = json.loads(CliRunner().invoke(app, ["--json", "."]).stdout)
+    found = [each["id"] for each in shown["findings"]]
+    found += [each["id"] for producer in shown["producers"] for each in producer["findings"]]
+    assert found == said
+
+
+def test_an_old_librdkafka_has_no_idempotence(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before 1.0 the name is refused, and acks of one replica are the default."""
+    write(repository / "requirements.txt", "confluent-kafka==0.11.6\n")
+    write(
+        repository / "send.py",
+        "from confluent_kafka import Producer\n"
+        'plain = Producer({"bootstrap.servers": "kafka:9092"})\n'
+        'asked = Producer({"enable.idempotence": True})\n',
+    )
+    monkeypatch.chdir(repository)
+    shown = json.loads(CliRunner().invoke(app, ["--json", "."]).stdout)
+    assert [each["verdict"] for each in shown["producers"]] == ["not_idempotent", "refused"]
+    assert "producer-acks-lost" in [each["id"] for each in shown["producers"][0]["findings"]]

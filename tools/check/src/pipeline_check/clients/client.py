@@ -55,7 +55,7 @@ CLIENTS = {
     "librdkafka": Client(
         "librdkafka",
         (2, 16),
-        lambda settings, _: librdkafka.producer(settings),
+        librdkafka.producer,
         JAVA,
         refuses_names=True,
     ),

@@ -17,6 +17,8 @@ POLICY = "worker:connector.client.config.override.policy"
 ALLOWED = "worker:connector.client.config.override.allowlist"
 EXACTLY_ONCE = "worker:exactly.once.source.support"
 PRINCIPAL = {"sasl.jaas.config", "sasl.mechanism", "security.protocol"}
+POLICY_ALL_SINCE: java.Version = (3,)
+EXACTLY_ONCE_SINCE: java.Version = (3, 3)
 SILENTLY_OFF = (
     "Connect silently sets enable.idempotence=false for source connectors unless told otherwise"
 )
@@ -27,20 +29,30 @@ def producer(settings: Mapping[str, str], version: java.Version = java.NEWEST) -
     worker = with_prefix(settings, WORKER)
     override = with_prefix(settings, OVERRIDE)
     written = worker | override
-    exactly_once = settings.get(EXACTLY_ONCE, "disabled").lower() == "enabled"
+    has_exactly_once = version >= EXACTLY_ONCE_SINCE
+    asks_for_it = settings.get(EXACTLY_ONCE, "disabled").lower() == "enabled"
+    exactly_once = asks_for_it and has_exactly_once
     asked = OWN | written
     if exactly_once:
         asked["enable.idempotence"] = "true"
         asked["transactional.id"] = "<group>-<connector>-<task>"
     outcome = java.producer(asked, version)
     outcome.unknown = []
-    refuse_overrides(outcome, override, settings)
+    policy = settings.get(POLICY, default_policy(version))
+    refuse_overrides(outcome, override, dict(settings) | {POLICY: policy})
     if exactly_once and written.get("enable.idempotence", "true").lower() == "false":
         says = "enable.idempotence false becomes true: exactly-once wants it"
         outcome.change(says, "enable.idempotence")
     if not outcome.idempotent and "enable.idempotence" not in written:
         outcome.because = SILENTLY_OFF
+        if asks_for_it:
+            outcome.because += ", and exactly.once.source.support is not read before Kafka 3.3"
     return outcome
+
+
+def default_policy(version: java.Version) -> str:
+    """Return what connectors may override where the worker does not say."""
+    return "All" if version >= POLICY_ALL_SINCE else "None"
 
 
 def with_prefix(settings: Mapping[str, str], prefix: str) -> dict[str, str]:

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from pipeline_check.clients.outcome import Outcome
 from pipeline_check.clients.table import Key, keys
 
+NEWEST = (2, 16)
+IDEMPOTENT_SINCE = (1,)
 IDEMPOTENCE = "enable.idempotence"
 TRANSACTIONAL_ID = "transactional.id"
 ACKS = "request.required.acks"
@@ -174,8 +176,10 @@ WHEN_TRANSACTIONAL = [
 ]
 
 
-def producer(settings: Mapping[str, str]) -> Outcome:
+def producer(settings: Mapping[str, str], version: tuple[int, ...] = NEWEST) -> Outcome:
     """Return what `rd_kafka_new` makes of a producer's settings."""
+    if version < IDEMPOTENT_SINCE:
+        return producer_of_old(settings)
     given = parse(settings)
     outcome = given.outcome
     adjust(given)
@@ -188,6 +192,23 @@ def producer(settings: Mapping[str, str]) -> Outcome:
         if IDEMPOTENCE in given.asked:
             off = "is set to false"
         outcome.because = f"enable.idempotence {off}"
+    return outcome
+
+
+def producer_of_old(settings: Mapping[str, str]) -> Outcome:
+    """Return the same before 1.0, which has no idempotence, and acks of one replica by default."""
+    acks = next((settings[name] for name in (ACKS, "acks") if name in settings), "1")
+    effective = {"acks": "all" if acks == "-1" else acks}
+    outcome = Outcome(
+        effective=effective,
+        because="librdkafka has no idempotent producer before 1.0",
+        way_out="librdkafka 1.0 or later, with enable.idempotence=true",
+    )
+    for name in (IDEMPOTENCE, TRANSACTIONAL_ID):
+        if name in settings:
+            outcome.refuse(
+                f"there is no {name} before librdkafka 1.0", name, way_out=f"remove {name}"
+            )
     return outcome
 
 

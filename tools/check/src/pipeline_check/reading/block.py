@@ -52,6 +52,8 @@ class Block:
     settings: Settings = field(default_factory=dict)
     opaque: str = ""  # more settings come from here, and cannot be seen: "**settings.kafka()"
     prefix: str = ""  # of the variables, where settings are in the environment: "CONNECT_"
+    version: tuple[int, ...] = ()  # of Kafka, by the image that runs it
+    version_from: str = ""  # the image
 
     def known(self, name: str) -> str | None:
         """Return the value if it is set and written here, and nothing otherwise."""

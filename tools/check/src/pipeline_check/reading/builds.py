@@ -1,5 +1,6 @@
 """Which version of a client a project installs: what the nearest build file upwards says."""
 
+import codecs
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -11,12 +12,20 @@ from pipeline_check.reading.java_builds import (
     read_gradle,
     read_gradle_properties,
     read_pom,
+    read_sbt,
+)
+from pipeline_check.reading.other_builds import (
+    read_go_mod,
+    read_package,
+    read_package_lock,
+    read_yarn_lock,
 )
 from pipeline_check.reading.python_builds import (
     read_lock,
     read_pipfile_lock,
     read_requirements,
 )
+from pipeline_check.reading.roots import up_to_the_root
 from pipeline_check.reading.said import Said, Version
 
 LARGEST = 5_000_000  # bytes; a lock of thousands of packages is smaller
@@ -36,9 +45,27 @@ READERS: dict[str, Callable[[str], Iterator[Said]]] = {
     "pom.xml": read_pom,
     "build.gradle": read_gradle,
     "build.gradle.kts": read_gradle,
+    "build.sbt": read_sbt,
     "gradle/libs.versions.toml": read_catalog,
     "gradle.properties": read_gradle_properties,
+    "package-lock.json": read_package_lock,
+    "yarn.lock": read_yarn_lock,
+    "package.json": read_package,
+    "go.mod": read_go_mod,
 }
+# librdkafka comes with packages of three languages: a source is built by those of its own.
+OF_PYTHON = frozenset(
+    name
+    for name, read in READERS.items()
+    if read in (read_lock, read_pipfile_lock, read_requirements)
+)
+BUILT_BY = {
+    ".py": OF_PYTHON,
+    ".go": frozenset({"go.mod"}),
+} | dict.fromkeys(
+    (".js", ".mjs", ".cjs", ".ts"),
+    frozenset({"package-lock.json", "yarn.lock", "package.json"}),
+)
 
 
 class Build(NamedTuple):
@@ -47,26 +74,18 @@ class Build(NamedTuple):
     client: str
     version: Version
     place: str  # file and line
+    pattern: str = ""  # of the build file's name
 
 
 def version_near(file: str, client: str) -> Build | None:
     """Return what the nearest build file in the folders above a file says of a client."""
-    folder = Path(file).absolute().parent
-    for place in up_to_the_root(folder):
+    path = Path(file).absolute()
+    own = BUILT_BY.get(path.suffix, READERS.keys())
+    for place in up_to_the_root(path.parent):
         for build in builds_in(place):
-            if build.client == client:
+            if build.client == client and build.pattern in own:
                 return build
     return None
-
-
-def up_to_the_root(folder: Path) -> list[Path]:
-    """Return the folders up to that of the repository; without one, up to the working folder."""
-    folders = [folder, *folder.parents]
-    for count, place in enumerate(folders, 1):
-        if (place / ".git").exists():
-            return folders[:count]
-    here = Path.cwd()
-    return [place for place in folders if place.is_relative_to(here)] or [folder]
 
 
 @cache
@@ -76,7 +95,7 @@ def builds_in(folder: Path) -> tuple[Build, ...]:
     for pattern, read in READERS.items():
         for file in sorted(folder.glob(pattern)):
             found += [
-                Build(one.client, one.version, f"{shown(file)}:{one.line}")
+                Build(one.client, one.version, f"{shown(file)}:{one.line}", pattern)
                 for one in read_build(file, read)
             ]
     return tuple(found)
@@ -93,6 +112,12 @@ def read_build(file: Path, read: Callable[[str], Iterator[Said]]) -> list[Said]:
     try:
         if file.is_symlink() or file.stat().st_size > LARGEST:
             return []
-        return list(read(file.read_text(encoding="utf-8", errors="replace")))
-    except (OSError, ValueError, ET.ParseError, RecursionError):
+        return list(read(decoded(file.read_bytes())))
+    except (OSError, ValueError, AttributeError, ET.ParseError, RecursionError):
         return []
+
+
+def decoded(raw: bytes) -> str:
+    """Return a text, also as PowerShell writes it when `pip freeze` goes to a file: in UTF-16."""
+    is_wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return raw.decode("utf-16" if is_wide else "utf-8-sig", errors="replace")

@@ -1,16 +1,18 @@
 """Kubernetes: Strimzi's resources, the environment of containers, and files in config maps."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import PurePath
 
 from pipeline_check.reading.block import Block, Kind, Setting, Settings
-from pipeline_check.reading.compose import named_blocks
+from pipeline_check.reading.compose import named_blocks, run_by
 from pipeline_check.reading.embedded import read_shell
 from pipeline_check.reading.environment import environment_blocks
 from pipeline_check.reading.json_file import read_json
 from pipeline_check.reading.node import Node, flatten
 from pipeline_check.reading.placeholder import FILLED_IN, resolve_providers, substitute
 from pipeline_check.reading.properties_file import read_properties
+from pipeline_check.reading.said import NUMBER, parse
 from pipeline_check.reading.unreadable import UnreadableError
 
 Reader = Callable[[str, str], list[Block]]
@@ -44,7 +46,7 @@ def kubernetes_blocks(file: str, document: Node) -> list[Block]:
             found += kubernetes_blocks(file, item)
         return found
     if kind in STRIMZI and "strimzi" in document.text("apiVersion"):
-        return [strimzi_block(file, document, kind, name)]
+        return [of_its_version(strimzi_block(file, document, kind, name), document)]
     if kind == "KafkaMirrorMaker2":
         return [mirror_worker(file, document, name)]
     if kind == "KafkaMirrorMaker":
@@ -53,7 +55,8 @@ def kubernetes_blocks(file: str, document: Node) -> list[Block]:
         return config_map_blocks(file, document, name)
     for container in containers(document):
         opaque = "envFrom" if container.get("envFrom") else ""
-        found += environment_blocks(file, variables(container), opaque)
+        blocks = environment_blocks(file, variables(container), opaque)
+        found += [run_by(each, container.text("image")) for each in blocks]
     return named_blocks(found, name)
 
 
@@ -80,6 +83,14 @@ def strimzi_block(file: str, document: Node, kind: str, name: str) -> Block:
         resolve_providers(settings) if is_connect else substitute(settings),
         opaque="what its template fills in" if is_open else "",
     )
+
+
+def of_its_version(block: Block, document: Node) -> Block:
+    """Return a worker with the version of Kafka that its resource asks for, or its image has."""
+    number = document.text("spec", "version")
+    if block.kind != "worker" or not NUMBER.fullmatch(number):
+        return run_by(block, document.text("spec", "image"))
+    return replace(block, version=parse(number), version_from=f"spec.version {number}")
 
 
 def mirror_worker(file: str, document: Node, name: str) -> Block:

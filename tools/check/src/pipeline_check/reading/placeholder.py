@@ -8,6 +8,7 @@ FILLED_IN = "${FILLED_IN}"  # stands for whatever a template puts in
 # ${X:-a} and ${X-a}, and Spring's ${X:a}
 WITH_DEFAULT = re.compile(r"\$\{([\w.]+)(?::-|:|-)(?!\?|\+)([^${}]*)\}")
 PROVIDER = re.compile(r"\$\{[A-Za-z][\w-]*:(?!-)[^}]*\}")  # ${file:…}, ${secretsManager:…}
+VARIABLE_ALONE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:(?::?-|:?\?)[^{}]*)?\}?")
 VARIABLE = re.compile(r"\$\{?([A-Z][A-Z0-9_]+)\b")
 TEMPLATE = re.compile(r"\{\{\s*(.+?)\s*\}\}")
 PLACEHOLDER = re.compile(r"\$\{([\w.]+)[^}]*\}|\$\(([\w.]+)\)|\{\{\s*(.+?)\s*\}\}|@([\w.]+)@")
@@ -48,6 +49,6 @@ def resolve_providers(settings: Settings) -> Settings:
 def substitute(settings: Settings) -> Settings:
     """Mark the values that are replaced from outside as unknown, or use their defaults."""
     return {
-        name: substituted_setting(each.text, each.line) if each.known else each
+        name: substituted_setting(each.text, each.line) if each.known and not each.source else each
         for name, each in settings.items()
     }

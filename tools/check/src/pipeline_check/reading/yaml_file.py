@@ -10,7 +10,7 @@ import yaml
 
 from pipeline_check.reading.block import Block, Setting, Settings
 from pipeline_check.reading.classify import classify
-from pipeline_check.reading.compose import compose_blocks
+from pipeline_check.reading.compose import compose_blocks, run_by
 from pipeline_check.reading.environment import environment_blocks
 from pipeline_check.reading.kubernetes import kubernetes_blocks
 from pipeline_check.reading.node import DEPTH, Node, flatten
@@ -54,15 +54,27 @@ def read_yaml(file: str, text: str) -> list[Block]:
 
 def nested_blocks(file: str, document: Node) -> Iterator[Block]:
     """Yield what mappings inside hold under Kafka's own dotted names: in Helm's values, say."""
-    waiting = [document]
+    waiting = [(document, "")]
     seen = set()  # aliases may repeat a part without end
     while waiting:
-        node = waiting.pop()
+        node, image_around = waiting.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
-        yield from blocks_of_mapping(file, node)
-        waiting += [child for _, child in node.items()] + node.elements()
+        image = image_in(node) or image_around
+        yield from [run_by(each, image) for each in blocks_of_mapping(file, node)]
+        children = [child for _, child in node.items()] + node.elements()
+        waiting += [(child, image) for child in children]
+
+
+def image_in(node: Node) -> str:
+    """Return the image that a part of Helm's values names, in one text or in its parts."""
+    image = node.get("image")
+    if not image or isinstance(image.value, str):
+        return image.text() if image else ""
+    registry, repository, tag = (image.text(each) for each in ("registry", "repository", "tag"))
+    path = "/".join(each for each in (registry, repository or image.text("name")) if each)
+    return f"{path}:{tag or node.text('imageTag')}"
 
 
 def blocks_of_mapping(file: str, node: Node) -> Iterator[Block]:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline_check.clients.client import CLIENTS
+from pipeline_check.clients.connect import default_policy
+from pipeline_check.clients.java import NEWEST
 from pipeline_check.reading.block import Block
 from pipeline_check.reading.environment import NOT_DEBEZIUM
 from pipeline_check.rules.catalog import block_finding
@@ -170,7 +172,9 @@ def overrides(block: Block, used: Mapping[int, set[str]]) -> Iterable[Finding]:
 
     The policy to write instead allows what its connectors override, and nothing else.
     """
-    if OVERRIDE_POLICY not in block.settings or block.known(OVERRIDE_POLICY) == "All":
+    default = default_policy(block.version or NEWEST)
+    is_open = OVERRIDE_POLICY not in block.settings and default == "All"
+    if is_open or block.known(OVERRIDE_POLICY) == "All":
         policy = {OVERRIDE_POLICY: "None"}
         names = used.get(id(block))
         if names:

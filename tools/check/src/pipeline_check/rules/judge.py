@@ -28,6 +28,12 @@ NAMED_IN_BUILDS = {
     "micronaut",
     "streams",
     "kafka-python",
+    "aiokafka",
+    "librdkafka",
+    "sarama",
+    "franz-go",
+    "kafka-go",
+    "kafkajs",
 }  # Spark and Connect bring a client of their own
 IDS = {"transactional.id", "transactional_id"}  # whatever their value is, there is one
 ABSENT = object()  # tried, too, where settings may come from a place that cannot be seen
@@ -94,6 +100,8 @@ def client_of(block: Block, versions: Mapping[str, Version], lookup: Lookup) -> 
     client = CLIENTS[block.client]
     if client.name in versions:
         return replace(client, version=versions[client.name], others=()), ""
+    if block.version:
+        return replace(client, version=block.version, others=()), block.version_from
     build = lookup(block.file, client.name) if block.client in NAMED_IN_BUILDS else None
     if build:
         return replace(client, version=build.version, others=()), build.place

@@ -26,7 +26,7 @@ def judge_producers(
             yield judge(connect_block(block, worker_settings(block)), versions)
         elif block.kind == "connector" and is_source(block):
             settings = block.settings | settings_of_its_worker(block, blocks)
-            judged = judge(connect_block(block, settings), versions)
+            judged = judge(as_run_by_its_worker(connect_block(block, settings), blocks), versions)
             yield judged if has_overrides(block) else as_its_worker(judged, block, blocks)
 
 
@@ -46,6 +46,14 @@ def as_its_worker(judged: Judgement, connector: Block, blocks: Sequence[Block]) 
         fix="producer.enable.idempotence=true, in the worker",
     )
     return replace(judged, findings=[note])
+
+
+def as_run_by_its_worker(connector: Block, blocks: Sequence[Block]) -> Block:
+    """Return a connector with the version of the worker that runs it."""
+    worker = nearest(blocks, "worker", connector.file)
+    if not worker or not worker.version:
+        return connector
+    return replace(connector, version=worker.version, version_from=worker.version_from)
 
 
 def connect_block(block: Block, settings: dict[str, Setting]) -> Block:
