@@ -44,6 +44,7 @@ JAVA = {
     "retries": ["3", "0"],
     IN_FLIGHT: ["5", "6"],
 }
+ONE_REQUEST = {IN_FLIGHT: ["1", "5"]}  # of those that are idempotent with one under way only
 UNDERSCORES: dict[str, list[Any]] = {
     "enable_idempotence": [True, False],
     "acks": ["all", 1],
@@ -74,8 +75,8 @@ CLIENTS = {
         others=OLDER,
         open=True,
     ),
-    "sarama": Client("sarama", (1, 61), sarama.producer, JAVA),
-    "franz-go": Client("franz-go", (1, 22), franz_go.producer, JAVA),
+    "sarama": Client("sarama", (1, 61), sarama.producer, JAVA | ONE_REQUEST),
+    "franz-go": Client("franz-go", (1, 22), franz_go.producer, JAVA | ONE_REQUEST),
     "kafka-go": Client("kafka-go", (0, 4), kafka_go.producer, {"acks": ["all", "1"]}),
     "kafkajs": Client("kafkajs", (2, 2), kafkajs.producer, JAVA),
     "old-java": Client("scala", (0, 8), old_java.producer, {}),

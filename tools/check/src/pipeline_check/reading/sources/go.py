@@ -2,10 +2,21 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 from pipeline_check.reading.block import Block, Kind, Setting, Settings
-from pipeline_check.reading.sources.shapes import Call, call_of, pairs_of, plain_name, unwrapped
-from pipeline_check.reading.sources.trees import Tree, line_of, parse, text_of, walk
+from pipeline_check.reading.sources.modules import go_source
+from pipeline_check.reading.sources.shapes import (
+    Call,
+    call_of,
+    conditions_around,
+    function_around,
+    pairs_of,
+    plain_name,
+    unwrapped,
+)
+from pipeline_check.reading.sources.trees import Tree, line_of, text_of, walk
 from pipeline_check.reading.sources.values import Source, as_text, changes_to, shortened
 
 SARAMA_MADE: dict[str, Kind] = {
@@ -25,30 +36,14 @@ SARAMA_FIELDS = {
     "Consumer.Offsets.AutoCommit.Enable": "enable.auto.commit",
     "Consumer.IsolationLevel": "isolation.level",
 }
-CONSTANTS: dict[str, object] = {
-    "sarama.WaitForAll": "all",
-    "sarama.WaitForLocal": "1",
-    "sarama.NoResponse": "0",
-    "sarama.OffsetOldest": "earliest",
-    "sarama.OffsetNewest": "latest",
-    "sarama.ReadCommitted": "read_committed",
-    "sarama.ReadUncommitted": "read_uncommitted",
-    "kafka.RequireAll": "all",
-    "kafka.RequireOne": "1",
-    "kafka.RequireNone": "0",
-}
 ACKS_BY_NUMBER = {"-1": "all"}
 FRANZ_ACKS = {"AllISRAcks": "all", "LeaderAck": "1", "NoAck": "0"}
 FRANZ_NUMBERS = {
     "RecordRetries": "retries",
     "MaxProduceRequestsInflightPerBroker": "max.in.flight.requests.per.connection",
 }
-USUAL = {
-    r"github\.com/(?:IBM|Shopify)/sarama": "sarama",
-    r"github\.com/twmb/franz-go/pkg/kgo": "kgo",
-    r"github\.com/segmentio/kafka-go": "kafka",
-    r"github\.com/confluentinc/confluent-kafka-go": "kafka",
-}
+NEW_CONFIG = re.compile(r"^&?sarama\.(NewConfig\(|Config\{)")
+DEEPEST = 6  # functions that get a configuration from functions
 SENDING = re.compile(r"\.(Produce|ProduceSync|TryProduce|BeginTransaction)\(")
 CONFLUENT = re.compile(r'"github\.com/confluentinc/confluent-kafka-go')
 SEGMENTIO = re.compile(r'"github\.com/segmentio/kafka-go')
@@ -57,8 +52,8 @@ CONFLUENT_MADE: dict[str, Kind] = {"NewProducer": "producer", "NewConsumer": "co
 
 def read_go(file: str, text: str, suffix: str) -> list[Block]:
     """Return every client that a source makes."""
-    text = with_usual_names(text)
-    source = Source(parse(suffix, text), lambda _: "", CONSTANTS)
+    source = go_source(file, text, suffix)
+    text = text_of(source.root)
     found = list(sarama_blocks(file, source))
     found += franz_blocks(file, source, text)
     if CONFLUENT.search(text):
@@ -66,15 +61,6 @@ def read_go(file: str, text: str, suffix: str) -> list[Block]:
     if SEGMENTIO.search(text):
         found += segmentio_blocks(file, source)
     return found
-
-
-def with_usual_names(text: str) -> str:
-    """Return a source whose imports of these packages have no names of their own."""
-    for path, usual in USUAL.items():
-        own = re.search(rf'^\s*(?:import\s+)?(\w+)\s+"{path}', text, re.MULTILINE)
-        if own and own[1] not in {usual, "import"}:
-            text = re.sub(rf"\b{own[1]}\.(?=[A-Z])", f"{usual}.", text)
-    return text
 
 
 def confluent_blocks(file: str, source: Source) -> Iterator[Block]:
@@ -116,34 +102,74 @@ def config_of_client(source: Source, call: Call) -> Tree:
 def sarama_block(file: str, source: Source, call: Call, kind: Kind, config: Tree) -> Block:
     """Return a client; `nil` is the default configuration."""
     line = line_of(call.node)
-    name = plain_name(unwrapped(config))
-    if name == "nil":
+    if plain_name(unwrapped(config)) == "nil":
         return Block(file, line, kind, "sarama")
-    place, name = config_place(source, call.node, config, name)
-    if place is None:
+    filled = places_of_config(source, call.node, config)
+    if not filled:
         return Block(file, line, kind, "sarama", opaque=shortened(config))
     settings: Settings = {}
-    for change in changes_to(source, name, place):
-        field = SARAMA_FIELDS.get(change.name.removeprefix(f"{name}."))
-        if field:
-            settings[field] = acks_named(source.value(change.value))
+    for place in reversed(filled):
+        settings |= fields_set(place, line if place.source is not source else 0)
     return Block(file, line, kind, "sarama", settings=settings)
 
 
-def config_place(source: Source, at: Tree, config: Tree, name: str) -> tuple[Tree | None, str]:
-    """Return up to where a configuration is filled, and its name there."""
+class Filled(NamedTuple):
+    """Where a configuration is filled: up to which place of a source, and its name there."""
+
+    source: Source
+    up_to: Tree
+    name: str
+
+
+def fields_set(place: Filled, line: int) -> Settings:
+    """Return the fields that are set there; those of another file at the line that asks for it."""
+    found: Settings = {}
+    for change in changes_to(place.source, place.name, place.up_to):
+        field = SARAMA_FIELDS.get(change.name.removeprefix(f"{place.name}."))
+        if not field:
+            continue
+        setting = acks_named(place.source.value(change.value))
+        function = function_around(place.up_to)
+        if any(conditions_around(change.node, function)):
+            setting = replace(
+                setting, known=False, source=f"line {setting.line}, under a condition"
+            )
+        found[field] = replace(setting, line=line or setting.line)
+    return found
+
+
+def places_of_config(source: Source, at: Tree, config: Tree, depth: int = 0) -> list[Filled]:
+    """Return where a configuration is filled, the last place first; nothing if it is not seen."""
+    name = plain_name(unwrapped(config))
     bound = source.binding_for(name, at) if name else None
-    if bound and "NewConfig" in text_of(bound.value):
-        return at, name
+    if bound and NEW_CONFIG.search(text_of(bound.value)):
+        return [Filled(source, at, name)]
+    if not bound and name:
+        given = source.argument_for(name, at)
+        inner = places_of_config(source, given, given, depth + 1) if given is not None else []
+        return [Filled(source, at, name), *inner] if inner else []
     made = call_of(bound.value if bound else unwrapped(config))
-    functions = source.functions.get(made.last, []) if made else []
-    if len(functions) != 1:
-        return None, name
-    for node in walk(functions[0]):
+    found = source.function_called(made) if made and depth < DEEPEST else None
+    if not found:
+        return []
+    other, function = found
+    here = [Filled(source, at, name)] if name else []
+    returned = returned_names(function)
+    if len(returned) != 1:
+        return []
+    [(end, inner_name)] = returned.items()
+    return [*here, *places_of_config(other, end, inner_name, depth + 1)]
+
+
+def returned_names(function: Tree) -> dict[Tree, Tree]:
+    """Return each `return` of a function that gives something else than nil, and what it gives."""
+    found = {}
+    for node in walk(function):
         if node.type == "return_statement" and node.named_children:
-            returned = plain_name(node.named_children[0].named_children[0])
-            return node, returned
-    return None, name
+            value = node.named_children[0].named_children[0]
+            if text_of(value) != "nil":
+                found[node] = value
+    return found
 
 
 def acks_named(setting: Setting) -> Setting:

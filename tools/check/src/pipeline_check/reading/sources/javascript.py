@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from pipeline_check.reading.block import Block, Kind, Setting, Settings
 from pipeline_check.reading.python_dictionaries import Contents
+from pipeline_check.reading.sources.modules import script_source
 from pipeline_check.reading.sources.shapes import Call, pairs_of, unwrapped
-from pipeline_check.reading.sources.trees import Tree, line_of, parse, text_of
+from pipeline_check.reading.sources.trees import Tree, line_of, text_of
 from pipeline_check.reading.sources.values import Source
 
 KAFKAJS = re.compile(r"""['"]kafkajs['"]""")
@@ -39,7 +40,7 @@ CALLBACKS = re.compile(r"_cb$|^(key|value)\.(de)?serializer$")
 
 def read_javascript(file: str, text: str, suffix: str) -> list[Block]:
     """Return every client that a source makes."""
-    source = Source(parse(suffix, text), lambda _: "")
+    source = script_source(file, text, suffix)
     found: list[Block] = []
     if RDKAFKA.search(text):
         found += rdkafka_blocks(file, source)

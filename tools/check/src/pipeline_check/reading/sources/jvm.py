@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from pipeline_check.reading.block import Block, Kind, Setting, Settings
 from pipeline_check.reading.python_dictionaries import Contents
-from pipeline_check.reading.sources.resources import application_settings, spring_client
+from pipeline_check.reading.sources.classes import load_source
+from pipeline_check.reading.sources.resources import spring_client
 from pipeline_check.reading.sources.shapes import Call, call_of
-from pipeline_check.reading.sources.trees import line_of, parse
+from pipeline_check.reading.sources.trees import line_of
 from pipeline_check.reading.sources.values import Source
 
 MADE: dict[str, Kind] = {
@@ -19,33 +20,11 @@ MADE: dict[str, Kind] = {
 STREAMS = {"KafkaStreams", "KafkaStreamsConfiguration", "StreamsConfig"}
 REACTOR: dict[str, Kind] = {"SenderOptions": "producer", "ReceiverOptions": "consumer"}
 SPRING = re.compile(r"build(Producer|Consumer|Streams)Properties")
-CONSTANT = re.compile(r"[A-Z][A-Z0-9_]+")
-RENAMED = {
-    "KEY_SERIALIZER_CLASS": "key.serializer",
-    "VALUE_SERIALIZER_CLASS": "value.serializer",
-    "KEY_DESERIALIZER_CLASS": "key.deserializer",
-    "VALUE_DESERIALIZER_CLASS": "value.deserializer",
-}
-VALUES: dict[str, object] = {
-    "StreamsConfig.EXACTLY_ONCE_V2": "exactly_once_v2",
-    "StreamsConfig.EXACTLY_ONCE_BETA": "exactly_once_beta",
-    "StreamsConfig.EXACTLY_ONCE": "exactly_once",
-    "StreamsConfig.AT_LEAST_ONCE": "at_least_once",
-    "EXACTLY_ONCE_V2": "exactly_once_v2",
-}
-
-
-def setting_of(constant: str) -> str:
-    """Return the setting that a constant of Kafka's names: ACKS_CONFIG is acks."""
-    if not constant.endswith("_CONFIG") or not CONSTANT.fullmatch(constant):
-        return ""
-    name = constant.removesuffix("_CONFIG")
-    return RENAMED.get(name, name.lower().replace("_", "."))
 
 
 def read_jvm(file: str, text: str, suffix: str) -> list[Block]:
     """Return every client and every topic that a source makes."""
-    source = Source(parse(suffix, text), setting_of, VALUES, application_settings(file))
+    source = load_source(file, text, suffix)
     found = []
     for call in source.calls:
         block = block_of_call(file, source, call)

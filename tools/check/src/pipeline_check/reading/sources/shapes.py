@@ -6,7 +6,7 @@ Each function takes a node of any of the grammars, and returns nothing for what 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pipeline_check.reading.sources.trees import Tree, ancestors, text_of
+from pipeline_check.reading.sources.trees import Tree, ancestors, text_of, walk
 
 FUNCTIONS = {
     "method_declaration",
@@ -50,6 +50,19 @@ MEMBERS = {"field_access", "navigation_expression", "selector_expression", "memb
 CREATIONS = {"object_creation_expression": "type", "new_expression": "constructor"}
 CALLS = {"method_invocation", "call_expression", *CREATIONS}
 ARGUMENTS = {"argument_list", "arguments", "value_arguments"}
+
+
+PARAMETERS = {"formal_parameters", "function_value_parameters", "parameter_list"}
+IMPORTS = {"import_declaration", "import"}
+DECLARING = {
+    "field_declaration",
+    "formal_parameter",
+    "local_variable_declaration",
+    "class_parameter",
+    "parameter",
+    "property_declaration",
+}
+TYPES = {"type_identifier", "user_type", "generic_type", "scoped_type_identifier"}
 
 
 class Call(NamedTuple):
@@ -163,8 +176,15 @@ def binding_of(node: Tree) -> Binding | None:
         has_value = value is not None and value.type not in {"variable_declaration", "modifiers"}
         if declared and has_value and value is not None:
             return Binding(text_of(declared[0].named_children[0]), unwrapped(value), node)
-    if node.type in {"field_definition", "public_field_definition"}:  # JavaScript's
-        value = node.child_by_field_name("value")
+    return binding_of_script(node)
+
+
+def binding_of_script(node: Tree) -> Binding | None:
+    """Return the same of JavaScript's fields, and of what `export default …` exports."""
+    value = node.child_by_field_name("value")
+    if node.type == "export_statement":
+        return Binding("default", unwrapped(value), node) if value else None
+    if node.type in {"field_definition", "public_field_definition"}:
         name = node.child_by_field_name("property") or node.child_by_field_name("name")
         return Binding(text_of(name), unwrapped(value), node) if name and value else None
     return None
@@ -269,3 +289,48 @@ def function_name(node: Tree) -> str:
         return text_of(name)
     binding = binding_of(node.parent) if node.parent else None
     return binding.name if binding else ""
+
+
+def imported_name(node: Tree) -> str:
+    """Return the full name that an import of Java or Kotlin brings in, also a static one."""
+    dotted = text_of(node).removeprefix("import").strip().rstrip(";").strip()
+    return dotted.removeprefix("static ").strip()
+
+
+def declared_type(node: Tree) -> tuple[str, str] | None:
+    """Return the name that is declared with a type, and the type's own name."""
+    types = [each for each in walk(node) if each.type in TYPES]
+    name = declared_name(node)
+    return (name, plain_name(types[0]).rpartition(".")[2]) if name and types else None
+
+
+def declared_name(node: Tree) -> str:
+    """Return the name of a field, a property or a parameter."""
+    for each in walk(node):
+        if each.type == "variable_declarator":
+            return text_of(each.child_by_field_name("name"))
+        if each.type == "variable_declaration":
+            return text_of(each.named_children[0])
+    name = node.child_by_field_name("name")
+    if name:
+        return text_of(name)
+    plain = [each for each in node.named_children if each.type == "identifier"]
+    return text_of(plain[0]) if plain else ""
+
+
+def parameters_of(function: Tree) -> list[tuple[str, Tree | None]]:
+    """Return the parameters of a function in their sequence, each with its default."""
+    found: list[tuple[str, Tree | None]] = []
+    node = function.child_by_field_name("parameters")
+    if node is None:
+        inside = [each for each in function.named_children if each.type in PARAMETERS]
+        node = inside[0] if inside else None
+    for each in node.named_children if node is not None else []:
+        if each.type == "identifier":
+            found.append((text_of(each), None))
+            continue
+        names = [inner for inner in each.named_children if inner.type == "identifier"]
+        default = each.child_by_field_name("value") or each.child_by_field_name("right")
+        kept = names[-1:] if each.type in {"formal_parameter", "spread_parameter"} else names
+        found += [(text_of(inner), default) for inner in kept]
+    return found

@@ -3,24 +3,30 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pipeline_check.reading.block import Setting
 from pipeline_check.reading.placeholder import substituted_setting
 from pipeline_check.reading.python_dictionaries import Contents
 from pipeline_check.reading.sources.shapes import (
+    DECLARING,
     FUNCTIONS,
+    IMPORTS,
     Binding,
     Call,
     binding_of,
     call_of,
     conditions_around,
+    declared_name,
+    declared_type,
     function_around,
     function_name,
+    imported_name,
     item_of,
     literal_of,
     pairs_of,
+    parameters_of,
     plain_name,
     string_of,
     unwrapped,
@@ -33,10 +39,17 @@ EMPTY_MAPS = re.compile(
     r"Properties|(Linked|Concurrent)?HashMap|TreeMap|make|hashMapOf|mutableMapOf|mapOf|Map"
 )
 FOREIGN = re.compile(r"(Serializer|Deserializer|Serde|SslConfigs|SaslConfigs)\.[A-Z_]+$")
+NAMES_A_CLASS = re.compile(r"(\.class|::class\.java)(\.getName\(\)|\.getCanonicalName\(\)|\.name)$")
+PREFIXES = {
+    "producerPrefix": "producer.",
+    "consumerPrefix": "consumer.",
+    "adminClientPrefix": "admin.",
+}
 FILLED_MAPS = {"of", "mapOf", "hashMapOf", "mutableMapOf", "linkedMapOf", "ofEntries"}
 PUTTING = {"put", "setProperty", "putIfAbsent", "SetKey", "set"}
 MERGING = {"putAll", "plus", "putAllIfAbsent"}
 PLACEHOLDER = re.compile(r"\$\{([\w.-]+)(?::[^}]*)?\}")
+FIELD_CHANGES = {"assignment_expression", "assignment", "assignment_statement"}
 RETURNS = {"return_statement", "return_expression"}
 SCOPED = {"apply", "also"}
 COPYING = {"toMap", "toMutableMap", "toProperties"}
@@ -51,6 +64,14 @@ NUMBERS: Mapping[str, object] = {
 }
 
 
+def nowhere_at_all(_source: "Source", _node: Tree) -> None:
+    """Return nothing: no class holds properties here."""
+
+
+def nowhere(_source: "Source", _name: str) -> None:
+    """Return nothing: no other file is asked."""
+
+
 @dataclass(frozen=True)
 class Source:
     """One file: its tree, what its language's settings are called, and its constants."""
@@ -59,6 +80,11 @@ class Source:
     name_of: Callable[[str], str]  # a setting's name for a constant such as ACKS_CONFIG
     constants: Mapping[str, object] = field(default_factory=dict)
     properties: Mapping[str, Setting] = field(default_factory=dict)  # of Spring's application
+    file: str = ""
+    # Where a dotted name is defined in another file of the project, and what it is called there.
+    elsewhere: "Callable[[Source, str], tuple[Source, str] | None]" = nowhere
+    # The value of a getter or a field of a class that holds properties, in the same way.
+    of_bean: "Callable[[Source, Tree], Setting | None]" = nowhere_at_all
 
     @cached_property
     def nodes(self) -> list[Tree]:
@@ -98,6 +124,22 @@ class Source:
                 found[name] = text
         return found
 
+    @cached_property
+    def imported(self) -> dict[str, str]:
+        """Return the full name of each class, and of each static name, that is imported."""
+        names = [imported_name(each) for each in self.root.named_children if each.type in IMPORTS]
+        return {name.rpartition(".")[2]: name for name in names}
+
+    @cached_property
+    def declared_types(self) -> dict[str, str]:
+        """Return the type of each field, parameter and variable that has only one."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for node in self.nodes:
+            declared = declared_type(node) if node.type in DECLARING else None
+            if declared:
+                found[declared[0]].add(declared[1])
+        return {name: next(iter(types)) for name, types in found.items() if len(types) == 1}
+
     # Single values
 
     def value(self, node: Tree, depth: int = 0) -> Setting:
@@ -111,18 +153,23 @@ class Source:
         if literal is not None:
             return Setting(as_text(literal), line, literal=literal)
         if name and depth < DEEPEST:
-            return self.of_name(name, node, depth)
+            found = self.of_name(name, node, depth)
+            return found if found.known else self.of_bean(self, node) or found
+        return self.calculated(node, depth)
+
+    def calculated(self, node: Tree, depth: int) -> Setting:
+        """Return the value of an expression that is neither a literal nor a name."""
         call = call_of(node)
         if call and call.last in ENVIRONMENT and call.arguments:
             return self.of_environment(call, depth)
+        if call and call.last in CONVERTING and len(call.arguments) == 1 and depth < DEEPEST:
+            return self.value(call.arguments[0], depth + 1)
         either = default_beside(node)
         if either and depth < DEEPEST:
             default = self.value(either[1], depth + 1)
             source = f"{shortened(either[0])}, whose default is judged"
-            return Setting(default.text, line, source, default.known, default.literal)
-        if call and call.last in CONVERTING and len(call.arguments) == 1 and depth < DEEPEST:
-            return self.value(call.arguments[0], depth + 1)
-        return unknown(node)
+            return Setting(default.text, line_of(node), source, default.known, default.literal)
+        return self.of_bean(self, node) or unknown(node)
 
     def of_environment(self, call: Call, depth: int) -> Setting:
         """Return the default of a variable or of a property of the program."""
@@ -145,10 +192,58 @@ class Source:
         if bound and not any(conditions_around(bound.node, function_around(bound.node))):
             found = self.value(bound.value, depth + 1)
             return Setting(found.text, line_of(node), found.source, found.known, found.literal)
+        return unknown(node) if bound else self.of_far_name(plain, node, depth)
+
+    def of_far_name(self, plain: str, node: Tree, depth: int) -> Setting:
+        """Return the value of a name that nothing here binds: of a parameter, a member, a class."""
+        given = self.argument_for(plain, node)
+        if given is not None and depth < DEEPEST:
+            found = self.value(given, depth + 1)
+            return replace(found, line=line_of(node))
+        member = self.member(plain, node, depth)
+        if member:
+            return member
         last = plain.rpartition(".")[2]
         if last != plain and last.isupper():  # a constant of another class in this file
-            return self.of_name(last, node, depth + 1)
+            found = self.of_name(last, node, depth + 1)
+            if found.known:
+                return found
+        place = self.elsewhere(self, plain) if depth < DEEPEST else None
+        if place:
+            other, there = place
+            found = other.at_top(there, depth + 1)
+            return replace(found, line=line_of(node))
         return unknown(node)
+
+    def at_top(self, name: str, depth: int) -> Setting:
+        """Return the value of a name outside all functions, as another file sees it."""
+        bound = self.binding_for(name, self.root)
+        if bound and not any(conditions_around(bound.node, function_around(bound.node))):
+            return self.value(bound.value, depth + 1)
+        member = None if bound else self.member(name, self.root, depth)
+        return member or unknown(self.root)
+
+    def member_node(self, name: str, at: Tree) -> Tree | None:
+        """Return where a member of an object is written out."""
+        parts = name.split(".")
+        node = None
+        path: list[str] = []
+        for count in range(len(parts) - 1, 0, -1):
+            bound = self.binding_for(".".join(parts[:count]), at)
+            if bound:
+                node = unwrapped(bound.value)
+                path = parts[count:]
+                break
+        for part in path:
+            pairs = pairs_of(node) if node is not None else None
+            values = [value for key, value in pairs or [] if key and key_text(key) == part]
+            node = unwrapped(values[0]) if len(values) == 1 else None
+        return node
+
+    def member(self, name: str, at: Tree, depth: int) -> Setting | None:
+        """Return a member of an object that is written out: `config.kafka.acks`."""
+        node = self.member_node(name, at)
+        return self.value(node, depth + 1) if node is not None and depth < DEEPEST else None
 
     def of_property(self, text: str, line: int) -> Setting:
         """Return what Spring puts in for `${name:default}`."""
@@ -159,7 +254,10 @@ class Source:
         return Setting(given.text, line, given.source, given.known)
 
     def binding_for(self, name: str, at: Tree) -> Binding | None:
-        """Return the only binding of a name that counts at a place: its function's, or a field."""
+        """Return the only binding of a name that counts at a place: its function's, or a field.
+
+        What another function binds does not, unless it is a field.
+        """
         function = function_around(at)
         found = self.bindings.get(name, [])
         local = [
@@ -167,9 +265,40 @@ class Source:
             for each in found
             if function is not None and contains(function, each.node) and each.node.id != at.id
         ]
-        outer = [each for each in found if function_around(each.node) is None]
-        chosen = local or outer or found
+        is_given = is_parameter(name, function)
+        visible = [] if is_given else [each for each in found if is_visible(each, at)]
+        outer = [each for each in visible if function_around(each.node) is None]
+        chosen = local or outer or visible
         return chosen[0] if len(chosen) == 1 else None
+
+    def argument_for(self, name: str, at: Tree) -> Tree | None:
+        """Return what the only call of the function around a place gives for a parameter."""
+        function = function_around(at)
+        if function is None:
+            return None
+        names = [each for each, _ in parameters_of(function)]
+        called = function_name(function)
+        if name not in names or not called:
+            return None
+        place = names.index(name)
+        calls = [
+            each for each in self.calls if each.last == called and not contains(function, each.node)
+        ]
+        if len(calls) != 1 or place >= len(calls[0].arguments):
+            return None
+        argument = calls[0].arguments[place]
+        is_named = argument.type == "value_argument" and argument.named_child_count > 1
+        return None if is_named else argument
+
+    def function_called(self, call: Call) -> "tuple[Source, Tree] | None":
+        """Return the only function of the project that a call can mean, and its source."""
+        named = self.functions.get(call.last, [])
+        is_own = call.owner in {"", "this", "self"}
+        if len(named) == 1 and is_own:
+            return self, named[0]
+        place = self.elsewhere(self, call.name.removeprefix("this."))
+        functions = place[0].functions.get(place[1], []) if place else []
+        return (place[0], functions[0]) if place and len(functions) == 1 else None
 
     # Maps
 
@@ -200,8 +329,10 @@ class Source:
     def item(self, key: Tree, value: Tree) -> Contents:
         """Return one setting; one whose name is unknown may be any."""
         name = self.setting_name(key)
-        if not name and FOREIGN.search(plain_name(key)):
-            return Contents()  # for a serializer, or for security
+        is_foreign = bool(FOREIGN.search(plain_name(key)) or NAMES_A_CLASS.search(text_of(key)))
+        is_foreign = is_foreign or self.is_of_another_library(plain_name(key))
+        if not name and is_foreign:
+            return Contents()  # for a serializer, for security, or for what has a class's name
         return Contents({name: self.value(value)}) if name else opaque(key)
 
     def setting_name(self, key: Tree) -> str:
@@ -211,12 +342,35 @@ class Source:
             return literal
         if key.type in {"property_identifier", "shorthand_property_identifier"}:
             return text_of(key)
+        joined = self.joined_name(key)
+        if joined:
+            return joined
         name = plain_name(key)
         mapped = self.name_of(name.rpartition(".")[2])
         if mapped:
             return mapped
         known = self.value(key)
         return known.text if known.known else ""
+
+    def is_of_another_library(self, name: str) -> bool:
+        """Return whether a constant is of an imported class that has none of Kafka's settings."""
+        owner, _, constant = name.rpartition(".")
+        package = self.imported.get(owner, "")
+        is_kafkas = package.startswith(("org.apache.kafka.clients.", "org.apache.kafka.streams."))
+        is_constant = constant.isupper() and "." in package
+        is_ours = self.elsewhere(self, name) is not None
+        return is_constant and not is_kafkas and not is_ours
+
+    def joined_name(self, key: Tree) -> str:
+        """Return the name in `PRODUCER_PREFIX + ACKS_CONFIG` and in `producerPrefix(…)`."""
+        if key.type in {"binary_expression", "additive_expression"}:
+            parts = [self.setting_name(each) for each in key.named_children]
+            return "".join(parts) if all(parts) else ""
+        call = call_of(key)
+        if call and call.last in PREFIXES and len(call.arguments) == 1:
+            inner = self.setting_name(unwrapped(call.arguments[0]))
+            return PREFIXES[call.last] + inner if inner else ""
+        return ""
 
     def of_call(self, call: Call, at: Tree, depth: int) -> Contents:
         """Return what a call makes: an empty map, a filled one, a copy, what a function returns."""
@@ -232,10 +386,16 @@ class Source:
                 is_size = argument.type in {"decimal_integer_literal", "map_type"}
                 held = held if is_size else self.contents(argument, at, depth)
             return self.with_changes(held, call.node, "", call.node, depth)
-        named = self.functions.get(call.last, [])
-        if len(named) == 1 and call.owner in {"", "this", "self"}:
-            return self.of_function(named[0], depth)
-        return opaque(call.node)
+        return self.of_own_function(call, depth)
+
+    def of_own_function(self, call: Call, depth: int) -> Contents:
+        """Return what a function of this file returns, or of another one of the project."""
+        found = self.function_called(call) if depth < DEEPEST else None
+        if not found:
+            return opaque(call.node)
+        other, function = found
+        held = other.of_function(function, depth + 1)
+        return held if other is self else at_line(held, line_of(call.node))
 
     def of_filled(self, call: Call, at: Tree, depth: int) -> Contents:
         """Return what `Map.of(k, v, …)`, `mapOf(k to v)` and `Map.ofEntries(entry(k, v))` hold."""
@@ -273,10 +433,32 @@ class Source:
         """Return what a variable holds after every change before it is used."""
         bound = self.binding_for(name, at)
         if not bound:
-            return opaque(node)
+            return self.of_member_map(name, node, at, depth)
         held = self.contents(bound.value, bound.node, depth)
         function = function_around(bound.node)
         return self.with_changes(held, function or self.root, name, at, depth)
+
+    def of_member_map(self, name: str, node: Tree, at: Tree, depth: int) -> Contents:
+        """Return what a map inside an object holds, or one of another file."""
+        given = self.argument_for(name, at)
+        inner = given if given is not None else self.member_node(name, at)
+        if given is not None and depth < DEEPEST:
+            return self.contents(given, given, depth + 1)
+        beans = self.functions.get(name, []) if is_parameter(name, function_around(at)) else []
+        if len(beans) == 1 and "@Bean" in text_of(beans[0]).partition("{")[0]:
+            return self.of_function(beans[0], depth + 1)
+        if inner is not None and depth < DEEPEST:
+            return self.contents(inner, at, depth + 1)
+        place = self.elsewhere(self, name) if depth < DEEPEST else None
+        if not place:
+            return opaque(node)
+        other, there = place
+        return at_line(other.of_variable(there, node, other.end, depth + 1), line_of(node))
+
+    @property
+    def end(self) -> Tree:
+        """Return a node behind everything: the last one, for whoever reads from another file."""
+        return self.nodes[-1]
 
     def with_changes(
         self, held: Contents, inside: Tree, name: str, at: Tree, depth: int
@@ -309,6 +491,34 @@ class Source:
         if call.last in MERGING and len(call.arguments) == 1:
             return held.merged(self.contents(call.arguments[0], node, depth))
         return None
+
+
+def is_parameter(name: str, function: Tree | None) -> bool:
+    """Return whether a name is a parameter of a function, or of one around it."""
+    while function is not None:
+        if any(each == name.partition(".")[0] for each, _ in parameters_of(function)):
+            return True
+        function = function_around(function)
+    return False
+
+
+def is_visible(binding: Binding, at: Tree) -> bool:
+    """Return whether what one function binds can be seen at a place: around it, or as a field."""
+    function = function_around(binding.node)
+    if function is None or contains(function, at):
+        return True
+    return binding.node.type in FIELD_CHANGES
+
+
+def key_text(key: Tree) -> str:
+    """Return the name of a member of an object, with or without quotes."""
+    return string_of(key) or text_of(key)
+
+
+def at_line(held: Contents, line: int) -> Contents:
+    """Return what another file holds, at the line that asks for it."""
+    settings = {name: replace(each, line=line) for name, each in held.settings.items()}
+    return Contents(settings, held.opaque)
 
 
 def default_beside(node: Tree) -> tuple[Tree, Tree] | None:
@@ -351,20 +561,6 @@ def value_annotation(node: Tree) -> str:
                 strings = [string_of(each) for each in walk(annotation)]
                 return next((each for each in strings if each), "")
     return ""
-
-
-def declared_name(node: Tree) -> str:
-    """Return the name of a field, a property or a parameter."""
-    for each in walk(node):
-        if each.type == "variable_declarator":
-            return text_of(each.child_by_field_name("name"))
-        if each.type == "variable_declaration":
-            return text_of(each.named_children[0])
-    name = node.child_by_field_name("name")
-    if name:
-        return text_of(name)
-    plain = [each for each in node.named_children if each.type == "identifier"]
-    return text_of(plain[0]) if plain else ""
 
 
 def changes_to(source: Source, name: str, at: Tree) -> Iterator[Binding]:

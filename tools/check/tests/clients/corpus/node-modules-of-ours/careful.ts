@@ -1,0 +1,2 @@
+export default { idempotent: true };
+export const hasty = false;
