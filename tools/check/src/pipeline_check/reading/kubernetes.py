@@ -57,6 +57,7 @@ def kubernetes_blocks(file: str, document: Node) -> list[Block]:
         opaque = "envFrom" if container.get("envFrom") else ""
         blocks = environment_blocks(file, variables(container), opaque)
         found += [run_by(each, container.text("image")) for each in blocks]
+        found += posted_blocks(file, container)
     return named_blocks(found, name)
 
 
@@ -130,6 +131,16 @@ def read_inner(reader: Reader, file: str, node: Node) -> list[Block]:
         return reader(file, str(node.value))
     except UnreadableError as broken:
         raise UnreadableError(file, node.line + broken.line, broken.why) from None
+
+
+def posted_blocks(file: str, container: Node) -> Iterator[Block]:
+    """Yield the connectors that a container's script posts."""
+    for part in ("command", "args"):
+        node = container.get(part)
+        for each in node.elements() if node else []:
+            if isinstance(each.value, str) and "connector.class" in each.value:
+                for block in read_inner(read_shell, file, each):
+                    yield block.moved_down(each.line)
 
 
 def containers(node: Node) -> Iterator[Node]:

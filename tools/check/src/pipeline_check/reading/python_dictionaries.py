@@ -1,12 +1,19 @@
 """What a dictionary in a Python source holds: literals, merges, and what is added to it later."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline_check.reading.block import Setting, Settings
-from pipeline_check.reading.python_definitions import Definition, find_definition, only_return
+from pipeline_check.reading.python_definitions import (
+    Definition,
+    default_of,
+    find_class,
+    find_definition,
+    is_declared,
+    only_return,
+)
 from pipeline_check.reading.python_scopes import (
     Function,
     Scope,
@@ -17,6 +24,8 @@ from pipeline_check.reading.python_scopes import (
 from pipeline_check.reading.python_values import DEEPEST, Values, text_of
 
 END = 10**9  # a line behind all others
+DUMPS = ("dict", "model_dump")  # pydantic's, before and since its second version
+DECLARING_BASES = {"BaseSettings", "BaseModel"}
 COPIES = ("dict", "copy.copy", "copy.deepcopy")
 
 
@@ -117,6 +126,9 @@ class Dictionaries:
             return self.of_arguments(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "copy":
             return self.contents(node.func.value)
+        fields = self.of_fields(node)
+        if fields:
+            return fields
         found = find_definition(node.func, self.names, self.scope)
         result = only_return(found.node) if found and isinstance(found.node, Function) else None
         if found and result and result.value and isinstance(found.node, Function):
@@ -124,6 +136,33 @@ class Dictionaries:
             place = found._replace(node=result.value, scope=inside)
             return self.of_place(place, node.lineno, before=result.lineno)
         return Contents(opaque=text_of(node))
+
+    def of_fields(self, node: ast.Call) -> Contents | None:
+        """Return the fields of `settings.model_dump()`, of a class that declares them."""
+        method = node.func
+        if not isinstance(method, ast.Attribute) or method.attr not in DUMPS or node.args:
+            return None
+        options = {each.arg: each.value for each in node.keywords}
+        if not options.keys() <= {"exclude", "exclude_none"}:
+            return None
+        owner = find_class(method.value, self.names, self.scope, 0)
+        if not owner or not isinstance(owner.node, ast.ClassDef):
+            return None
+        if not is_declared(owner.node, owner.names) or has_other_bases(owner):
+            return None
+        excluded = ast.unparse(options["exclude"]) if "exclude" in options else ""
+        settings = {}
+        for name, default in declared_fields(owner.node):
+            if repr(name) in excluded:
+                continue
+            source = f"{owner.node.name}.{name}"
+            setting = Setting("", node.lineno, source, known=False)
+            if default is not None:
+                value = Values(owner.names, owner.scope).value(default)
+                judged = f"{source}, whose default is judged"
+                setting = replace(value, line=node.lineno, source=value.source or judged)
+            settings[name] = setting
+        return Contents(settings)
 
     def of_definition(self, node: ast.expr) -> Contents:
         """Return what an attribute holds, or a name of another module."""
@@ -229,6 +268,27 @@ class Dictionaries:
                 default = self.of_item(call.args[0], call.args[1], opaque="")
                 return default.merged(Contents(held.settings))
         return held.merged(Contents(opaque=text_of(call)))
+
+
+def has_other_bases(owner: Definition) -> bool:
+    """Return whether a class may have fields of a base that is not pydantic's own."""
+    assert isinstance(owner.node, ast.ClassDef)
+    bases = {full_name(base, owner.names).rpartition(".")[2] for base in owner.node.bases}
+    return not bases <= DECLARING_BASES
+
+
+def declared_fields(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
+    """Yield the fields that a class declares, each with its default."""
+    for statement in owner.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            value = default_of(statement.value) if statement.value else None
+            yield statement.target.id, None if is_required(value) else value
+
+
+def is_required(value: ast.expr | None) -> bool:
+    """Return whether this is what `Field(...)` leaves where there is no default."""
+    is_ellipsis = isinstance(value, ast.Constant) and value.value is ...
+    return is_ellipsis or isinstance(value, ast.Call)
 
 
 def only_argument(name: str, function: Scope, module: Scope) -> ast.expr | None:

@@ -44,6 +44,8 @@ CALLBACKS = {  # arguments for the Python side, which librdkafka never sees
     "delivery_cb",
     "logger",
     "on_commit",
+}
+SERIALIZERS = {  # the same of the clients that serialize
     "key.serializer",
     "value.serializer",
     "key.deserializer",
@@ -147,8 +149,11 @@ def client_block(file: str, call: ast.Call, kind: Kind, client: str, reader: Dic
     """Return a producer or a consumer with what it is given."""
     if client == "librdkafka":
         held = reader.of_arguments(only_settings(call, reader))
+        callbacks = CALLBACKS | (SERIALIZERS if serializes(call, reader) else set())
         settings = {
-            name: each for name, each in held.settings.items() if reaches_library(name, each)
+            name: each
+            for name, each in held.settings.items()
+            if name not in callbacks and not is_none(each)
         }
     else:  # it takes keywords; the arguments before them are topics
         keywords_only = ast.copy_location(ast.Call(call.func, [], call.keywords), call)
@@ -167,10 +172,15 @@ def only_settings(call: ast.Call, reader: Dictionaries) -> ast.Call:
     return ast.copy_location(ast.Call(call.func, held, []), call)
 
 
-def reaches_library(name: str, setting: Setting) -> bool:
-    """Return whether a setting reaches librdkafka at all; None is left out."""
-    is_none = setting.known and setting.literal is None
-    return name not in CALLBACKS and not is_none
+def serializes(call: ast.Call, reader: Dictionaries) -> bool:
+    """Return whether a client takes serializers; librdkafka itself refuses them."""
+    path = base_made(call, reader) or full_name(call.func, reader.names)
+    return path.rpartition(".")[2] in ("SerializingProducer", "DeserializingConsumer")
+
+
+def is_none(setting: Setting) -> bool:
+    """Return whether a setting is None, which never reaches librdkafka."""
+    return setting.known and setting.literal is None
 
 
 def topic_block(file: str, call: ast.Call, reader: Dictionaries) -> Block:

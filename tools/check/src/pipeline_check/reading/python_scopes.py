@@ -62,6 +62,7 @@ class Scope:
     cached: dict[str, list[Statement]] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)  # of the parameters
     positions: tuple[str, ...] = ()  # the parameters that a call may give by their place
+    defaults: dict[str, ast.expr] = field(default_factory=dict)  # of the parameters
     owner: ast.ClassDef | None = None  # the class that is around it
     file: str = ""
 
@@ -101,9 +102,23 @@ def function_scope(function: Function, parent: Scope) -> Scope:
         function.name,
         annotations={each.arg: each.annotation for each in arguments if each.annotation},
         positions=tuple(each.arg for each in [*given.posonlyargs, *given.args]),
+        defaults=defaults_of(given),
         owner=parent.owner,
         file=parent.file,
     )
+
+
+def defaults_of(given: ast.arguments) -> dict[str, ast.expr]:
+    """Return the defaults of parameters by their names."""
+    positional = [*given.posonlyargs, *given.args]
+    first = len(positional) - len(given.defaults)
+    found = {
+        each.arg: default for each, default in zip(positional[first:], given.defaults, strict=True)
+    }
+    for each, named in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+        if named is not None:
+            found[each.arg] = named
+    return found
 
 
 def statements_in(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline_check.reading.block import Setting
+from pipeline_check.reading.python_callers import default_that_holds
 from pipeline_check.reading.python_definitions import find_definition
 from pipeline_check.reading.python_scopes import Scope, assigned_value, full_name
 
@@ -92,7 +93,7 @@ class Values:
         if not holder:
             return self.of_definition(node)
         if node.id in holder.parameters:
-            return unknown_setting(node)
+            return self.of_parameter(node, holder)
         statements = holder.statements(node.id)
         first = statements[0]
         assigned = assigned_value(first.node)
@@ -103,6 +104,16 @@ class Values:
             return unknown_setting(node)
         found = Values(self.names, holder, self.depth).value(value)
         return Setting(found.text, node.lineno, found.source, found.known, found.literal)
+
+    def of_parameter(self, node: ast.Name, holder: Scope) -> Setting:
+        """Return a parameter's default, where no caller in the project gives another value."""
+        is_changed = bool(holder.statements(node.id))
+        default = None if is_changed else default_that_holds(node.id, holder)
+        if default is None:
+            return unknown_setting(node)
+        found = Values(self.names, holder.module(), self.depth).value(default)
+        source = f"the parameter {node.id}, whose default is judged"
+        return Setting(found.text, node.lineno, source, found.known, found.literal)
 
     def of_definition(self, node: ast.expr) -> Setting:
         """Return the value of an attribute, or of a name from another module."""

@@ -25,6 +25,16 @@ DEFAULTS = {
         "isolation.level": "read_uncommitted",
         "auto.offset.reset": "latest",
     },
+    "franz-go": {
+        "enable.auto.commit": "false",  # it commits what was polled before the last poll
+        "isolation.level": "read_uncommitted",
+        "auto.offset.reset": "earliest",
+    },
+    "kafka-go": {
+        "enable.auto.commit": "false",
+        "isolation.level": "read_uncommitted",
+        "auto.offset.reset": "earliest",
+    },
     "kafkajs": {
         "enable.auto.commit": "false",  # it commits what its handler has returned from
         "isolation.level": "read_committed",

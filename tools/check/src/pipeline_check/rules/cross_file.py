@@ -21,6 +21,7 @@ RECORD_SIZES = ("max.request.size", "message.max.bytes", "max_request_size")
 SIZE_LIMITS = ("max.message.bytes", "message.max.bytes")
 OVERRIDE_POLICY = "connector.client.config.override.policy"
 OVERRIDE_LIST = "connector.client.config.override.allowlist"
+OF_THE_ROUTER = ("table.field", "table.fields.", "table.expand.", "route.by.", "route.topic.")
 OVERRIDE = "producer.override."
 
 
@@ -54,6 +55,8 @@ def find_across_files(blocks: Sequence[Block]) -> Iterable[Finding]:
             )
         if block.client == "streams":
             yield from repeats_of_streams(block)
+        if block.kind == "connector":
+            yield from names_without_prefix(block)
         if block.kind == "worker":
             yield from overrides(block, used)
             yield from ignored_variables(block)
@@ -74,6 +77,24 @@ def repeats_of_streams(block: Block) -> Iterable[Finding]:
             says=f"{name}=at_least_once becomes effective",
             fix=client_fix(block, with_company(client, asked, {name: "exactly_once_v2"})),
         )
+
+
+def names_without_prefix(block: Block) -> Iterable[Finding]:
+    """Report settings of the event router that lack its prefix, so that it never sees them."""
+    router = [
+        name.removesuffix("type")
+        for name, each in block.settings.items()
+        if name.startswith("transforms.") and each.text.endswith("outbox.EventRouter")
+    ]
+    for name in block.settings:
+        if router and name.startswith(OF_THE_ROUTER):
+            yield block_finding(
+                block,
+                "setting-misspelt",
+                at=name,
+                says=f"{name} without {router[0]} before it is not the event router's",
+                fix=f'"{router[0]}{name}": "{block.settings[name].text}"',
+            )
 
 
 def ignored_variables(block: Block) -> Iterable[Finding]:

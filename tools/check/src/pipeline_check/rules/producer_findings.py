@@ -220,7 +220,8 @@ def gives_up(block: Block, outcome: Outcome, asked: Mapping[str, Any]) -> list[F
         is_early = block.client in FEW_RETRIES or (value == "0" and not written)
         by_default = is_early and name == "retries"
         too_short = value.isdigit() and int(value) < least
-        if too_short and (by_default or (written and int(value))):
+        decided = value == "0" and (outcome.culprit == name or bool(outcome.refusals))
+        if too_short and (by_default or (written and not decided)):
             finding = make_finding(
                 "producer-gives-up",
                 block.file,

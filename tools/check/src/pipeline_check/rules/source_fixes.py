@@ -14,12 +14,17 @@ SARAMA = {
     "enable.auto.commit": "config.Consumer.Offsets.AutoCommit.Enable = false",
 }
 FRANZ_GO = {
+    "auto.offset.reset": "kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),",
+    "isolation.level": "kgo.FetchIsolationLevel(kgo.ReadCommitted()),",
     "enable.idempotence": "remove kgo.DisableIdempotentWrite()",
     "acks": "kgo.RequiredAcks(kgo.AllISRAcks()),",
     "retries": "kgo.RecordRetries(math.MaxInt64),",
     IN_FLIGHT: "kgo.MaxProduceRequestsInflightPerBroker(1),",
 }
 KAFKA_GO = {
+    "auto.offset.reset": "StartOffset: kafka.FirstOffset,",
+    "enable.auto.commit": "FetchMessage, and CommitMessages when it is handled",
+    "isolation.level": "IsolationLevel: kafka.ReadCommitted,",
     "acks": "RequiredAcks: kafka.RequireAll,",
     "retries": "MaxAttempts: 100,",
 }

@@ -72,7 +72,7 @@ def replicas(block: Block, broker: Block | None) -> Iterable[Finding]:
             says=f"{name}=1",
             fix=client_fix(block, {name: "3", MIN_INSYNC: "2"}),
         )
-    elif copies > 1 and in_sync == 1:
+    if copies > 1 and in_sync == 1:
         yield block_finding(
             block,
             "topic-acks-of-one",
@@ -80,7 +80,7 @@ def replicas(block: Block, broker: Block | None) -> Iterable[Finding]:
             says=f"{MIN_INSYNC}=1",
             fix=client_fix(block, {MIN_INSYNC: "2"}),
         )
-    elif 1 < copies <= in_sync:
+    elif in_sync > 1 and 0 < copies <= in_sync:
         yield block_finding(
             block,
             "topic-insync-blocks",

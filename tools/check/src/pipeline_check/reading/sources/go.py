@@ -182,19 +182,38 @@ def acks_named(setting: Setting) -> Setting:
 
 
 def franz_blocks(file: str, source: Source, text: str) -> Iterator[Block]:
-    """Yield franz-go's clients that send something, with their options."""
-    if not SENDING.search(text):
-        return
+    """Yield franz-go's clients with their options: one that sends, one that reads, or both."""
     for call in source.calls:
         if call.name not in {"kgo.NewClient", "kgo.NewGroupTransactSession"}:
             continue
         options, opaque = franz_options(source, call)
+        yield from franz_reader(file, call, options)
+        if not SENDING.search(text):
+            continue
         settings: Settings = {}
         for option in options:
             settings |= franz_setting(source, option)
         yield Block(
             file, line_of(call.node), "producer", "franz-go", settings=settings, opaque=opaque
         )
+
+
+def franz_reader(file: str, call: Call, options: list[Call]) -> Iterator[Block]:
+    """Yield what a client reads with, if it names topics or a group to read."""
+    names = {option.last for option in options}
+    if not names & {"ConsumeTopics", "ConsumerGroup", "ConsumePartitions"}:
+        return
+    settings: Settings = {}
+    for option in options:
+        text = text_of(option.node)
+        line = line_of(option.node)
+        if option.last == "ConsumerGroup":
+            settings["group.id"] = Setting("set", line)
+        if option.last == "ConsumeResetOffset" and "AtEnd()" in text:
+            settings["auto.offset.reset"] = Setting("latest", line)
+        if option.last == "FetchIsolationLevel" and "ReadCommitted" in text:
+            settings["isolation.level"] = Setting("read_committed", line)
+    yield Block(file, line_of(call.node), "consumer", "franz-go", settings=settings)
 
 
 def franz_options(source: Source, call: Call) -> tuple[list[Call], str]:
@@ -251,6 +270,8 @@ def segmentio_blocks(file: str, source: Source) -> Iterator[Block]:
         line = line_of(node)
         if name == "kafka.TopicConfig":
             yield from topic_blocks(file, source, node)
+        if name == "kafka.ReaderConfig":
+            yield segmentio_reader(file, source, node)
         if name not in configured:
             continue
         settings: Settings = {"acks": Setting(configured[name], line)}
@@ -261,6 +282,22 @@ def segmentio_blocks(file: str, source: Source) -> Iterator[Block]:
             if field == "MaxAttempts":
                 settings["retries"] = source.value(value)
         yield Block(file, line, "producer", "kafka-go", settings=settings)
+
+
+def segmentio_reader(file: str, source: Source, node: Tree) -> Block:
+    """Return a reader of kafka-go's: `ReadMessage` commits before anybody has handled a record."""
+    settings: Settings = {}
+    for key, value in pairs_of(node) or []:
+        field = text_of(key) if key is not None else ""
+        if field == "StartOffset":
+            settings["auto.offset.reset"] = source.value(value)
+        if field == "GroupID":
+            settings["group.id"] = source.value(value)
+    reads = [call for call in source.calls if call.last == "ReadMessage"]
+    fetches = [call for call in source.calls if call.last == "FetchMessage"]
+    if "group.id" in settings and reads and not fetches:
+        settings["enable.auto.commit"] = Setting("true", line_of(reads[0].node))
+    return Block(file, line_of(node), "consumer", "kafka-go", settings=settings)
 
 
 def topic_blocks(file: str, source: Source, node: Tree) -> Iterator[Block]:

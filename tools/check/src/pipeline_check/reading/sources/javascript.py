@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pipeline_check.reading.block import Block, Kind, Setting, Settings
 from pipeline_check.reading.python_dictionaries import Contents
 from pipeline_check.reading.sources.modules import script_source
-from pipeline_check.reading.sources.shapes import Call, pairs_of, unwrapped
-from pipeline_check.reading.sources.trees import Tree, line_of, text_of
-from pipeline_check.reading.sources.values import Source
+from pipeline_check.reading.sources.shapes import Call, call_of, pairs_of, plain_name, unwrapped
+from pipeline_check.reading.sources.trees import Tree, ancestors, line_of, text_of, walk
+from pipeline_check.reading.sources.values import Source, key_text
 
 KAFKAJS = re.compile(r"""['"]kafkajs['"]""")
 CONFLUENT = re.compile(r"""['"]@confluentinc/kafka-javascript['"]""")
@@ -34,6 +34,11 @@ NAMES = {
 ISOLATION = {"true": "read_uncommitted", "false": "read_committed"}
 START = {"true": "earliest", "false": "latest"}
 MEANINGS = {"readUncommitted": ISOLATION, "fromBeginning": START}
+NEST_SERVERS = {"createMicroservice", "connectMicroservice"}
+NEST_PARTS: dict[str, tuple[str, ...]] = {
+    "producer": ("producer", "send"),
+    "consumer": ("consumer", "subscribe", "run"),
+}
 SENDING = {"send", "sendBatch"}
 CALLBACKS = re.compile(r"_cb$|^(key|value)\.(de)?serializer$")
 
@@ -44,6 +49,8 @@ def read_javascript(file: str, text: str, suffix: str) -> list[Block]:
     found: list[Block] = []
     if RDKAFKA.search(text):
         found += rdkafka_blocks(file, source)
+    found += nest_blocks(file, source)
+    found += topic_blocks(file, source)
     if KAFKAJS.search(text) or CONFLUENT.search(text) or OF_KAFKA.search(text):
         found += kafkajs_blocks(file, source, wrapped=bool(CONFLUENT.search(text)))
     return found
@@ -129,6 +136,55 @@ def read_with(source: Source) -> Settings:
             if name in {"fromBeginning", "autoCommit"}:
                 found[NAMES[name]] = meaning(name, source.value(value))
     return found
+
+
+def nest_blocks(file: str, source: Source) -> Iterator[Block]:
+    """Yield what Nest makes of `{ transport: Transport.KAFKA, options: … }`: kafkajs' clients.
+
+    A microservice reads; a client of one sends.
+    """
+    for node in source.nodes:
+        members = {key_text(key): each for key, each in pairs_of(node) or [] if key is not None}
+        transport = members.get("transport")
+        if transport is None or plain_name(transport) != "Transport.KAFKA":
+            continue
+        options = members.get("options")
+        given = pairs_of(options) if options is not None else None
+        parts = {key_text(key): each for key, each in given or [] if key is not None}
+        is_server = any(
+            call is not None and call.last in NEST_SERVERS for call in map(call_of, ancestors(node))
+        )
+        kind: Kind = "consumer" if is_server else "producer"
+        settings: Settings = {}
+        opaque = "the options that Nest is given" if given is None else ""
+        for name in NEST_PARTS[kind]:
+            held = (
+                named_as_usual(source.contents(parts[name], node)) if name in parts else Contents()
+            )
+            settings |= held.settings
+            opaque = opaque or held.opaque
+        yield Block(file, line_of(transport), kind, "kafkajs", settings=settings, opaque=opaque)
+
+
+def named_as_usual(held: Contents) -> Contents:
+    """Return kafkajs' settings under the usual names."""
+    settings = {
+        NAMES[name]: meaning(name, each) for name, each in held.settings.items() if name in NAMES
+    }
+    return Contents(settings, held.opaque)
+
+
+def topic_blocks(file: str, source: Source) -> Iterator[Block]:
+    """Yield the topics that `admin.createTopics(…)` makes with a number of copies."""
+    for call in source.calls:
+        if call.last != "createTopics":
+            continue
+        for node in walk(call.node):
+            for key, value in pairs_of(node) or []:
+                if key is not None and key_text(key) == "replicationFactor":
+                    settings: Settings = {"replication.factor": source.value(value)}
+                    opaque = "its configEntries"
+                    yield Block(file, line_of(value), "topic", "java", "", settings, opaque)
 
 
 def rdkafka_blocks(file: str, source: Source) -> Iterator[Block]:

@@ -29,6 +29,8 @@ CONSTANTS: dict[str, object] = {
     "sarama.OffsetNewest": "latest",
     "sarama.ReadCommitted": "read_committed",
     "sarama.ReadUncommitted": "read_uncommitted",
+    "kafka.FirstOffset": "earliest",
+    "kafka.LastOffset": "latest",
     "kafka.RequireAll": "all",
     "kafka.RequireOne": "1",
     "kafka.RequireNone": "0",

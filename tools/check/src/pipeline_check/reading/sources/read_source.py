@@ -25,7 +25,7 @@ MAKES_A_CLIENT = re.compile(
     r"|SenderOptions|ReceiverOptions|TopicBuilder|NewTopic\(|NewTopic<"
     r"|sarama\.New|kgo\.New|kafka\.(ConfigMap|TopicConfig|NewProducer|NewConsumer)"
     r"|kafka\.(Writer|NewWriter)|segmentio/kafka-go|franz-go/pkg/kgo|/sarama\""
-    r"|kafkajs|rdkafka|kafka-javascript|\.producer\("
+    r"|Transport\.KAFKA|createTopics|kafkajs|rdkafka|kafka-javascript|\.producer\("
 )
 # Clients without rules, by what makes a producer of theirs.
 OTHERS = {
