@@ -479,3 +479,25 @@ def test_an_old_librdkafka_has_no_idempotence(
     shown = json.loads(CliRunner().invoke(app, ["--json", "."]).stdout)
     assert [each["verdict"] for each in shown["producers"]] == ["not_idempotent", "refused"]
     assert "producer-acks-lost" in [each["id"] for each in shown["producers"][0]["findings"]]
+
+
+OLD_SPRING = "id 'org.springframework.boot' version '2.0.5.RELEASE'"
+NEW_SPRING = "id 'org.springframework.boot' version '2.2.0.RELEASE'"
+
+
+@pytest.mark.parametrize(
+    ("build", "said"), [(OLD_SPRING, ["consumer-auto-commit"]), (NEW_SPRING, [])]
+)
+def test_springs_container_commits_itself_since_2_3(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, build: str, said: list[str]
+) -> None:
+    """Before that, Kafka's own default was left alone, and the clock committed."""
+    write(repository / "build.gradle", build)
+    write(
+        repository / "Config.java",
+        'class C { Object a = new DefaultKafkaConsumerFactory<>(Map.of("group.id", "a", '
+        '"auto.offset.reset", "earliest")); }',
+    )
+    monkeypatch.chdir(repository)
+    shown = json.loads(CliRunner().invoke(app, ["--json", "."]).stdout)
+    assert [each["id"] for each in shown["findings"]] == said

@@ -81,3 +81,13 @@ def test_a_change_counts_only_before_the_call_and_where_it_runs(tmp_path: Path) 
     [block] = read(file)
     assert not block.settings["acks"].known
     assert "retries" not in block.settings
+
+
+def test_a_folder_is_only_taken_for_a_tools_beside_a_build(tmp_path: Path) -> None:
+    """`adapters/out` is somebody's code, `out` beside a package.json is not."""
+    for folder in (tmp_path / "out", tmp_path / "src" / "adapters" / "out"):
+        folder.mkdir(parents=True)
+        folder.joinpath("A.java").write_text(JAVA.format(settings='"acks", "1"'))
+    tmp_path.joinpath("package.json").write_text("{}")
+    found = [path.relative_to(tmp_path).as_posix() for path, _ in files([tmp_path])]
+    assert found == ["package.json", "src/adapters/out/A.java"]

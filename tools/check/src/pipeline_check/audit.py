@@ -11,11 +11,11 @@ from pipeline_check.ignores import Ignore, apply_ignores, find_useless, is_left_
 from pipeline_check.reading.block import Block
 from pipeline_check.reading.read import load, read_text, reader_of
 from pipeline_check.reading.unreadable import UnreadableError
+from pipeline_check.rules.as_built import as_built
 from pipeline_check.rules.catalog import make_finding
 from pipeline_check.rules.consumers import find_in_consumers
 from pipeline_check.rules.cross_file import find_across_files
 from pipeline_check.rules.finding import Finding
-from pipeline_check.rules.flink import aside_for_flink
 from pipeline_check.rules.judge import Judgement, Lookup, look_nowhere
 from pipeline_check.rules.producers import judge_producers
 from pipeline_check.rules.topics import find_in_topics
@@ -93,7 +93,7 @@ def audit(
     lookup: Lookup = look_nowhere,
 ) -> Audit:
     """Judge what was read; `more` are findings from elsewhere."""
-    blocks = [aside_for_flink(block, lookup) for block in sources.blocks]
+    blocks = [as_built(block, lookup) for block in sources.blocks]
     producers = list(judge_producers(blocks, versions, lookup))
     others = [
         *sources.findings,

@@ -4,17 +4,24 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-MADE_BY_TOOLS = {
-    "node_modules",
-    "build",
-    "dist",
-    "target",
-    "venv",
-    "env",
-    "__pycache__",
-    "site-packages",
-    "out",
-    "vendor",
+MADE_BY_TOOLS = {"node_modules", "venv", "__pycache__", "site-packages"}
+# Made by tools beside what they build; elsewhere people have folders of these names, too, such as
+# the port `out` of a hexagon.
+MADE_BESIDE_A_BUILD = {"build", "dist", "target", "env", "out", "vendor"}
+BUILDS = {
+    ".git",
+    "build.gradle",
+    "build.gradle.kts",
+    "Cargo.toml",
+    "composer.json",
+    "go.mod",
+    "Makefile",
+    "package.json",
+    "pom.xml",
+    "pyproject.toml",
+    "requirements.txt",
+    "setup.py",
+    "tsconfig.json",
 }
 HIDDEN_BUT_READ = {".github", ".config", ".devcontainer", ".docker", ".kube"}
 
@@ -40,15 +47,17 @@ def files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
 def files_below(folder: Path) -> Iterator[Path]:
     """Yield every regular file below a folder; links are not followed."""
     for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if is_worth_entering(name))
+        has_build = not BUILDS.isdisjoint([*names, *folders])
+        folders[:] = sorted(name for name in folders if is_worth_entering(name, has_build))
         for name in sorted(names):
             file = Path(root, name)
             if file.is_file() and not file.is_symlink():
                 yield file
 
 
-def is_worth_entering(name: str) -> bool:
+def is_worth_entering(name: str, has_build: bool) -> bool:
     """Return whether a folder is neither made by tools nor hidden for reasons of its own."""
     hidden = name.startswith(".") and name not in HIDDEN_BUT_READ
     made = name in MADE_BY_TOOLS or name.endswith(".egg-info")
+    made = made or (has_build and name in MADE_BESIDE_A_BUILD)
     return not hidden and not made

@@ -60,7 +60,8 @@ def debezium_settings(variables: Settings) -> Settings:
 
 def broker_blocks(file: str, variables: Settings) -> list[Block]:
     """Return the broker that these variables configure, or a program that has variables like it."""
-    prefix = "KAFKA_CFG_" if image_settings(variables, "KAFKA_CFG_") else "KAFKA_"
+    of_bitnami = image_settings(variables, "KAFKA_CFG_")
+    prefix = "KAFKA_CFG_" if of_bitnami.keys() & BROKER_NAMES else "KAFKA_"
     settings = image_settings(variables, prefix)
     if settings.keys() & BROKER_NAMES:
         line = min(each.line for each in settings.values())

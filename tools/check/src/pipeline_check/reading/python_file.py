@@ -29,8 +29,8 @@ class Package(NamedTuple):
 PACKAGES = {
     "confluent_kafka": Package(
         "librdkafka",
-        ("Producer", "SerializingProducer", "AIOProducer"),
-        ("Consumer", "DeserializingConsumer", "AIOConsumer"),
+        ("Producer", "SerializingProducer", "AIOProducer", "AvroProducer"),
+        ("Consumer", "DeserializingConsumer", "AIOConsumer", "AvroConsumer"),
     ),
     "kafka": Package("kafka-python", ("KafkaProducer",), ("KafkaConsumer",)),
     "aiokafka": Package("aiokafka", ("AIOKafkaProducer",), ("AIOKafkaConsumer",)),
@@ -51,7 +51,12 @@ SERIALIZERS = {  # the same of the clients that serialize
     "key.deserializer",
     "value.deserializer",
 }
-AIO_SETTINGS = ("producer_conf", "consumer_conf")  # all that these clients pass to librdkafka
+REGISTRY = "schema.registry."  # which AvroProducer and AvroConsumer keep for themselves
+AIO_SETTINGS = (
+    "producer_conf",
+    "consumer_conf",
+    "config",
+)  # all that these clients pass to librdkafka
 UNJUDGED = (  # packages with Kafka clients that have no rules here
     "faust",
     "quixstreams",
@@ -153,7 +158,7 @@ def client_block(file: str, call: ast.Call, kind: Kind, client: str, reader: Dic
         settings = {
             name: each
             for name, each in held.settings.items()
-            if name not in callbacks and not is_none(each)
+            if name not in callbacks and not is_none(each) and not name.startswith(REGISTRY)
         }
     else:  # it takes keywords; the arguments before them are topics
         keywords_only = ast.copy_location(ast.Call(call.func, [], call.keywords), call)
@@ -165,7 +170,7 @@ def client_block(file: str, call: ast.Call, kind: Kind, client: str, reader: Dic
 def only_settings(call: ast.Call, reader: Dictionaries) -> ast.Call:
     """Return the call without what is no setting, such as the pool of an asynchronous client."""
     name = full_name(call.func, reader.names).split(".")[-1]
-    if not name.startswith("AIO"):
+    if not name.startswith(("AIO", "Avro")):
         return call
     by_keyword = [each.value for each in call.keywords if each.arg in AIO_SETTINGS]
     held = [*call.args, *by_keyword][:1]

@@ -26,6 +26,14 @@ WORDS |= dict.fromkeys(("false", "no", "off"), "false")
 WORDS |= dict.fromkeys(("null", "~"), "")
 
 
+class TemplateError(Exception):
+    """A template that is no YAML before it is filled in."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+
+
 def read_yaml(file: str, text: str) -> list[Block]:
     """Return every block of every document.
 
@@ -33,7 +41,12 @@ def read_yaml(file: str, text: str) -> list[Block]:
     """
     found: list[Block] = []
     shared: Settings = {}
-    for document in parse_yaml(file, text):
+    try:
+        documents = parse_yaml(file, text)
+    except TemplateError as broken:
+        what = "a template, whose result nobody knows here"
+        return [Block(file, broken.line, "unjudged", what)]
+    for document in documents:
         if document.text("apiVersion") and document.text("kind"):
             found += kubernetes_blocks(file, document)
             continue
@@ -105,6 +118,8 @@ def parse_yaml(file: str, text: str) -> list[Node]:
         line = mark.line + 1 if mark else 1
         if "{{" in text:
             return parse_yaml(file, without_template(text))
+        if FILLED_IN in text:
+            raise TemplateError(line) from None
         raise UnreadableError(file, line, f"not YAML: {broken.problem}") from None
     except (yaml.YAMLError, ValueError) as broken:  # a forbidden character, an impossible escape
         at = getattr(broken, "position", 0) or 0

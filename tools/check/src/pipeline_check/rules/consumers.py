@@ -18,6 +18,7 @@ DEFAULTS = {
     "kafka-python": JAVA,
     "aiokafka": JAVA,
     "spring": JAVA | {"enable.auto.commit": "false"},  # its listeners commit themselves, since 2.3
+    "spring-container": JAVA | {"enable.auto.commit": "false"},  # the same
     "spark": JAVA | {"enable.auto.commit": "false", "auto.offset.reset": "none"},  # it forces both
     "smallrye": JAVA | {"enable.auto.commit": "false"},  # its connector commits itself
     "sarama": {
@@ -50,6 +51,7 @@ SESSION_TIMEOUTS = {  # ms
     "librdkafka": 45_000,
     "java": 45_000,
     "spring": 45_000,
+    "spring-container": 45_000,
     "smallrye": 45_000,
     "kafka-python": 45_000,
     "aiokafka": 10_000,

@@ -70,7 +70,10 @@ def confluent_blocks(file: str, source: Source) -> Iterator[Block]:
         if kind and call.owner and len(call.arguments) == 1:
             held = source.contents(call.arguments[0], call.node)
             line = line_of(call.node)
-            yield Block(file, line, kind, "librdkafka", settings=held.settings, opaque=held.opaque)
+            settings = {
+                name: each for name, each in held.settings.items() if not name.startswith("go.")
+            }  # which are of the Go side
+            yield Block(file, line, kind, "librdkafka", settings=settings, opaque=held.opaque)
 
 
 # sarama

@@ -7,7 +7,7 @@ from pipeline_check.reading.block import Block, Kind, Setting, Settings
 from pipeline_check.reading.python_dictionaries import Contents
 from pipeline_check.reading.sources.modules import script_source
 from pipeline_check.reading.sources.shapes import Call, call_of, pairs_of, plain_name, unwrapped
-from pipeline_check.reading.sources.trees import Tree, ancestors, line_of, text_of, walk
+from pipeline_check.reading.sources.trees import Tree, ancestors, line_of, text_of
 from pipeline_check.reading.sources.values import Source, key_text
 
 KAFKAJS = re.compile(r"""['"]kafkajs['"]""")
@@ -71,7 +71,7 @@ def kafkajs_blocks(file: str, source: Source, *, wrapped: bool) -> Iterator[Bloc
         if kind == "producer":
             held = Contents(held.settings | sent_with(source), held.opaque)
         else:
-            held = Contents(held.settings | read_with(source), held.opaque)
+            held = Contents(held.settings | read_with(source, call), held.opaque)
         if kind == "producer" and any(each.last == "transaction" for each in source.calls):
             line = line_of(call.node)
             held.settings.setdefault("transactional.id", Setting("set", line))
@@ -125,9 +125,15 @@ def sent_with(source: Source) -> Settings:
     return found
 
 
-def read_with(source: Source) -> Settings:
-    """Return from where a file subscribes, and whether it commits by itself."""
+def read_with(source: Source, made: Call) -> Settings:
+    """Return from where a file subscribes, and whether it commits by itself.
+
+    A consumer that is only made here subscribes elsewhere, and nobody sees from where.
+    """
     found: Settings = {}
+    if not any(call.last == "subscribe" for call in source.calls):
+        unseen = Setting("", line_of(made.node), "where it subscribes", known=False)
+        found["auto.offset.reset"] = unseen
     for call in source.calls:
         if call.last not in {"subscribe", "run"} or len(call.arguments) != 1:
             continue
@@ -175,16 +181,16 @@ def named_as_usual(held: Contents) -> Contents:
 
 
 def topic_blocks(file: str, source: Source) -> Iterator[Block]:
-    """Yield the topics that `admin.createTopics(…)` makes with a number of copies."""
-    for call in source.calls:
-        if call.last != "createTopics":
-            continue
-        for node in walk(call.node):
-            for key, value in pairs_of(node) or []:
-                if key is not None and key_text(key) == "replicationFactor":
-                    settings: Settings = {"replication.factor": source.value(value)}
-                    opaque = "its configEntries"
-                    yield Block(file, line_of(value), "topic", "java", "", settings, opaque)
+    """Yield the topics of a file that calls `admin.createTopics(…)`, each with its copies."""
+    if not any(call.last == "createTopics" for call in source.calls):
+        return
+    for node in source.nodes:
+        members = {key_text(key): each for key, each in pairs_of(node) or [] if key is not None}
+        copies = members.get("replicationFactor")
+        if copies is not None:
+            settings: Settings = {"replication.factor": source.value(copies)}
+            opaque = "its configEntries"
+            yield Block(file, line_of(copies), "topic", "java", "", settings, opaque)
 
 
 def rdkafka_blocks(file: str, source: Source) -> Iterator[Block]:

@@ -17,6 +17,7 @@ MADE: dict[str, Kind] = {
     "KafkaConsumer": "consumer",
     "DefaultKafkaConsumerFactory": "consumer",
 }
+CONTAINERS = "DefaultKafkaConsumerFactory"  # whose consumers Spring's containers run
 STREAMS = {"KafkaStreams", "KafkaStreamsConfiguration", "StreamsConfig"}
 REACTOR: dict[str, Kind] = {"SenderOptions": "producer", "ReceiverOptions": "consumer"}
 SPRING = re.compile(r"build(Producer|Consumer|Streams)Properties")
@@ -71,7 +72,8 @@ def client_block(file: str, source: Source, call: Call, kind: Kind, held: Conten
             settings = {name: replace(each, line=line) for name, each in of_spring.items()}
             settings |= held.settings
             opaque = ""
-    return Block(file, line, kind, "java", settings=settings, opaque=opaque)
+    client = "spring-container" if call.last == CONTAINERS else "java"
+    return Block(file, line, kind, client, settings=settings, opaque=opaque)
 
 
 def streams_block(file: str, call: Call, held: Contents) -> Block:

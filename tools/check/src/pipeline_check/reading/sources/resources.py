@@ -1,6 +1,6 @@
 """What Spring Boot's own files say beside a Java or Kotlin source: `src/main/resources`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +17,7 @@ LARGEST = 500_000  # bytes
 
 
 def application_settings(file: str) -> Mapping[str, Setting]:
-    """Return the settings of the application that a source is of; none if a profile may differ."""
+    """Return the settings of the application that a source is of."""
     for folder in Path(file).absolute().parents:
         if folder.name == "main" and folder.parent.name == "src":
             return read_resources(folder / "resources")
@@ -26,16 +26,24 @@ def application_settings(file: str) -> Mapping[str, Setting]:
 
 @cache
 def read_resources(folder: Path) -> Mapping[str, Setting]:
-    """Return the flat settings of a folder's application file."""
-    profiles = [each for each in folder.glob("application-*") if "kafka" in text_of(each)]
+    """Return the flat settings of a folder's application file; unknown where a profile differs."""
+    try:
+        found = settings_in([folder / name for name in NAMES])
+        for profile in sorted(folder.glob("application-*")):
+            for name, each in settings_in([profile]).items():
+                if name not in found or found[name].text != each.text:
+                    found[name] = Setting("", each.line, profile.name, known=False)
+    except UnreadableError:
+        return {}
+    return found
+
+
+def settings_in(paths: Iterable[Path]) -> Settings:
+    """Return the flat settings of some files, the last one winning."""
     found: Settings = {}
-    for name in NAMES:
-        path = folder / name
+    for path in paths:
         text = text_of(path)
-        try:
-            found |= flat_settings(path, text) if text and not profiles else {}
-        except UnreadableError:
-            return {}
+        found |= flat_settings(path, text) if text else {}
     return substitute(without_brackets(found))
 
 

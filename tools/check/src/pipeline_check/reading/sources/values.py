@@ -10,6 +10,7 @@ from pipeline_check.reading.block import Setting
 from pipeline_check.reading.placeholder import substituted_setting
 from pipeline_check.reading.python_dictionaries import Contents
 from pipeline_check.reading.sources.shapes import (
+    CREATIONS,
     DECLARING,
     FUNCTIONS,
     IMPORTS,
@@ -47,6 +48,13 @@ PREFIXES = {
 }
 FILLED_MAPS = {"of", "mapOf", "hashMapOf", "mutableMapOf", "linkedMapOf", "ofEntries"}
 PUTTING = {"put", "setProperty", "putIfAbsent", "SetKey", "set"}
+LOADING = {"load", "loadFromXML", "from", "compute", "merge"}
+# What is given a map and does not change it.
+HARMLESS = re.compile(
+    r"^(log|logger|LOG|LOGGER|console|System|Objects|Collections|String|fmt|Map|Arrays)\."
+    r"|\b(New\w*|new\w*|create\w*|Kafka\w+|print\w*|requireNonNull|copyOf|unmodifiable\w+|of"
+    r"|Default\w+Factory|get|StreamsConfig|len|hashMapOf|producer|consumer|setAll|equals)$"
+)
 MERGING = {"putAll", "plus", "putAllIfAbsent"}
 PLACEHOLDER = re.compile(r"\$\{([\w.-]+)(?::[^}]*)?\}")
 FIELD_CHANGES = {"assignment_expression", "assignment", "assignment_statement"}
@@ -212,7 +220,7 @@ class Source:
         if place:
             other, there = place
             found = other.at_top(there, depth + 1)
-            return replace(found, line=line_of(node))
+            return replace(found, line=line_of(node)) if found.known else unknown(node)
         return unknown(node)
 
     def at_top(self, name: str, depth: int) -> Setting:
@@ -483,14 +491,44 @@ class Source:
         if item and item[0] in owners:
             return held.merged(self.item(item[1], item[2]))
         call = call_of(node)
-        if not call or call.owner.removeprefix("this.") not in owners:
-            return None
+        if call and call.owner.removeprefix("this.") not in owners:
+            return self.after_handing_over(held, call, name, depth)
+        return self.after_method(held, call, depth) if call else None
+
+    def after_method(self, held: Contents, call: Call, depth: int) -> Contents | None:
+        """Return a map after a call of one of its own methods."""
+        node = call.node
+        if call.last in LOADING:
+            return held.merged(opaque(node))
         if call.last in PUTTING and len(call.arguments) == 2:
             key, value = map(unwrapped, call.arguments)
             return held.merged(self.item(key, value))
         if call.last in MERGING and len(call.arguments) == 1:
             return held.merged(self.contents(call.arguments[0], node, depth))
         return None
+
+    def after_handing_over(
+        self, held: Contents, call: Call, name: str, depth: int
+    ) -> Contents | None:
+        """Return a map after a function was given it, which may put in whatever it likes."""
+        given = [plain_name(unwrapped(each)).removeprefix("this.") for each in call.arguments]
+        is_creation = call.node.type in CREATIONS
+        if not name or name not in given or is_creation or depth > DEEPEST:
+            return None
+        if call.name == "Object.assign" and given[0] == name:
+            for each in call.arguments[1:]:
+                held = held.merged(self.contents(each, call.node, depth + 1))
+            return held
+        found = self.function_called(call)
+        names = [each for each, _ in parameters_of(found[1])] if found else []
+        place = given.index(name)
+        if not found or place >= len(names):
+            is_harmless = HARMLESS.search(call.name)
+            return None if is_harmless else held.merged(opaque(call.node))
+        other, function = found
+        end = next(reversed(list(walk(function))))
+        after = other.with_changes(held, function, names[place], end, depth + 1)
+        return after if other is self else at_line(after, line_of(call.node))
 
 
 def is_parameter(name: str, function: Tree | None) -> bool:
