@@ -5,7 +5,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from importlib import metadata
+from pathlib import PurePath
 from typing import Any
+from urllib.parse import quote
 
 from pipeline_check.audit import Audit
 from pipeline_check.rules.catalog import RULES
@@ -146,7 +148,7 @@ def sarif_rule(name: str) -> dict[str, Any]:
 def sarif_result(found: Finding) -> dict[str, Any]:
     """Return one finding for code scanning."""
     place = {
-        "artifactLocation": {"uri": found.file},
+        "artifactLocation": {"uri": reference(found.file)},
         "region": {"startLine": max(found.line, 1)},
     }
     return {
@@ -155,6 +157,13 @@ def sarif_result(found: Finding) -> dict[str, Any]:
         "message": {"text": f"{found.message}\nfix: {found.fix}"},
         "locations": [{"physicalLocation": place}],
     }
+
+
+def reference(file: str) -> str:
+    """Return a file's name as a reference of RFC 3986; an absolute one names its scheme."""
+    if PurePath(file).is_absolute():
+        return PurePath(file).as_uri()
+    return quote(PurePath(file).as_posix(), safe="/")
 
 
 def as_prometheus(audit: Audit) -> str:
