@@ -339,9 +339,15 @@ GO = "module a\n\nrequire (\n\t%s\n)\n"
         ("yarn.lock", YARN, "a.js", ("kafkajs", (2, 2, 3))),
         (
             "package.json",
-            '{"dependencies": {"node-rdkafka": "^2.4.1"}}',
+            '{"dependencies": {"node-rdkafka": "~2.4.1"}}',
             "a.js",
             ("librdkafka", (0, 11)),
+        ),
+        (
+            "package.json",
+            '{"dependencies": {"node-rdkafka": "^2.4.1"}}',
+            "a.js",
+            ("librdkafka", (2, 3)),
         ),
         ("go.mod", GO % "github.com/IBM/sarama v1.43.2", "a.go", ("sarama", (1, 43, 2))),
         ("go.mod", GO % "github.com/twmb/franz-go v1.16.1", "a.go", ("franz-go", (1, 16, 1))),

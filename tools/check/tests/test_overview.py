@@ -43,6 +43,27 @@ def test_a_whole_repository_fits_on_a_screen(repository: Path) -> None:
     assert " examples/" not in begin
 
 
+def test_a_file_is_named_once_with_all_that_is_wrong_in_it(repository: Path) -> None:
+    """Two rules on one line are one place to go to; three such files stand for thirty."""
+    begin = run(str(repository)).partition("to begin with:")[2]
+    places = [line for line in begin.splitlines() if "producer.properties:" in line]
+    assert len(places) == 3
+    assert all(line.endswith("producer-not-idempotent, producer-acks-lost") for line in places)
+    assert "not idempotent (java), because acks=1 switches it off silently" in begin
+
+
+def test_where_there_are_only_examples_they_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repository of samples has nothing else to begin with."""
+    for number in range(20):
+        folder = tmp_path / "samples" / str(number)
+        folder.mkdir(parents=True)
+        folder.joinpath("producer.properties").write_text(HASTY)
+    monkeypatch.chdir(tmp_path)
+    assert " samples/" in run(".").partition("to begin with:")[2]
+
+
 def test_control_all_of_it_is_printed_on_request(repository: Path) -> None:
     """Every finding with its fix, on far more than a screen."""
     text = run("--all", str(repository))

@@ -13,7 +13,8 @@ from pipeline_check.rules.judge import Judgement
 
 FITS = 12  # producers and findings that a screen has room for in full
 FIRST = 10
-OF_ONE_RULE = 3
+OF_ONE_KIND = 3  # files that break the same rules
+NAMED = 4  # rules of one file
 LONGEST = 140  # characters of a message
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 # What nobody runs in production weighs less.
@@ -75,21 +76,37 @@ def rule_line(found: Sequence[Finding]) -> str:
 
 
 def first_lines(findings: Sequence[Finding]) -> list[str]:
-    """Return the findings to begin with: those that lose or double, where it is not an example."""
+    """Return the files to begin with: those that lose or double, where it is not an example.
+
+    A file is named once, with all that is wrong in it; of what is the same in many, a few stand
+    for the rest.
+    """
     serious = sorted((each for each in findings if each.severity > Severity.NOTE), key=weight)
-    counted: Counter[str] = Counter()
+    used = [each for each in serious if not ASIDE.search(each.file)] or serious
+    by_file: dict[str, list[Finding]] = defaultdict(list)
+    for each in used:
+        by_file[each.file].append(each)
+    counted: Counter[tuple[str, ...]] = Counter()
     chosen = []
-    for each in serious:
-        counted[each.id] += 1
-        if counted[each.id] <= OF_ONE_RULE:
-            chosen.append(each)
-    chosen = chosen[:FIRST]
+    for found in by_file.values():
+        kind = tuple(dict.fromkeys(each.id for each in found))
+        counted[kind] += 1
+        if counted[kind] <= OF_ONE_KIND:
+            chosen.append((kind, found))
     lines = ["to begin with:"] if chosen else []
-    for each in chosen:
-        lines.append(f"  {escape(each.file)}:{each.line}: {each.id}")
-        lines.append(f"      {escape(shortened(each.message))}")
+    for kind, found in chosen[:FIRST]:
+        worst = found[0]
+        lines.append(f"  {escape(worst.file)}:{worst.line}: {named(kind)}")
+        lines.append(f"      {escape(shortened(worst.message))}")
     left = "all of it: --all; one part: name its path; a rule: explain RULE"
     return [*lines, left]
+
+
+def named(rules: Sequence[str]) -> str:
+    """Return the rules that a file breaks, the worst first."""
+    if len(rules) <= NAMED:
+        return ", ".join(rules)
+    return f"{', '.join(rules[:NAMED])} and {len(rules) - NAMED} more"
 
 
 def weight(found: Finding) -> tuple[bool, int, str, int]:
@@ -98,5 +115,6 @@ def weight(found: Finding) -> tuple[bool, int, str, int]:
 
 
 def shortened(message: str) -> str:
-    """Return a message that fits on a line."""
+    """Return a message that fits on a line, without what was asked for."""
+    message = message.rpartition("; effective: ")[2]
     return message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"

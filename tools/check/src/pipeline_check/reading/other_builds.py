@@ -15,12 +15,14 @@ OF_NPM = {
 # The librdkafka of each line of node-rdkafka, from the version on that brought it.
 OF_NODE_RDKAFKA: dict[Version, Version] = {
     (2, 0): (0, 11),
-    (2, 6): (1, 0),
-    (2, 10): (1, 6),
+    (2, 7, 1): (1, 1),
+    (2, 10): (1, 5),
     (2, 14): (2, 0),
-    (3, 0): (2, 3),
+    (2, 18): (2, 3),
 }
 OF_CONFLUENT: dict[Version, Version] = {(0, 1): (2, 5)}  # Confluent's began with this one
+BRINGING = {"node-rdkafka": OF_NODE_RDKAFKA, "@confluentinc/kafka-javascript": OF_CONFLUENT}
+NEWEST = 999  # a minor version: without a lock npm takes the newest one that a caret allows
 OF_GO = {
     "github.com/IBM/sarama": "sarama",
     "github.com/Shopify/sarama": "sarama",
@@ -45,7 +47,10 @@ def read_package(text: str) -> Iterator[Said]:
     for part in ("dependencies", "devDependencies", "peerDependencies"):
         asked = package.get(part, {})
         for name in OF_NPM:
-            version = version_of_range(str(asked.get(name, "")))
+            ranges = str(asked.get(name, ""))
+            version = version_of_range(ranges)
+            if version and ranges.startswith("^"):
+                version = (version[0], NEWEST) if name in BRINGING else version
             if version:
                 yield said_of_npm(name, version, text)
 
@@ -59,8 +64,7 @@ def version_of_range(ranges: str) -> Version | None:
 
 def said_of_npm(name: str, version: Version, text: str) -> Said:
     """Return a version of a package, or of the library that it brings along."""
-    brought = {"node-rdkafka": OF_NODE_RDKAFKA, "@confluentinc/kafka-javascript": OF_CONFLUENT}
-    lines = brought.get(name)
+    lines = BRINGING.get(name)
     if lines:
         known = [line for line in lines if line <= version]
         version = lines[max(known)] if known else (0, 11)
