@@ -8,10 +8,12 @@ from typing import Any
 from pipeline_check.reading.block import Setting, Settings
 from pipeline_check.reading.python_definitions import (
     Definition,
+    changed_in,
     default_of,
     find_class,
     find_definition,
     is_declared,
+    is_own,
     only_return,
 )
 from pipeline_check.reading.python_scopes import (
@@ -20,6 +22,7 @@ from pipeline_check.reading.python_scopes import (
     assigned_value,
     full_name,
     function_scope,
+    target_name,
 )
 from pipeline_check.reading.python_values import DEEPEST, Values, text_of
 
@@ -166,6 +169,8 @@ class Dictionaries:
 
     def of_definition(self, node: ast.expr) -> Contents:
         """Return what an attribute holds, or a name of another module."""
+        if isinstance(node, ast.Attribute) and is_filled_here(node, self.scope):
+            return self.of_statements(target_name(node), self.scope)
         found = find_definition(node, self.names, self.scope)
         if not found or not isinstance(found.node, ast.expr):
             return Contents(opaque=text_of(node))
@@ -214,8 +219,12 @@ class Dictionaries:
             return self.of_definition(node)
         if node.id in holder.parameters:
             return self.of_parameter(node.id, holder)
-        held = Contents(opaque=node.id)
-        for statement in holder.statements(node.id):
+        return self.of_statements(node.id, holder)
+
+    def of_statements(self, name: str, holder: Scope) -> Contents:
+        """Return what a name, or an attribute, holds after the statements before the call."""
+        held = Contents(opaque=name)
+        for statement in holder.statements(name):
             line = statement.node.lineno
             is_too_late = holder.body is self.scope.body and line >= self.before
             if is_too_late:
@@ -239,7 +248,7 @@ class Dictionaries:
         assigned = assigned_value(statement)
         if assigned:
             target, value = assigned
-            if isinstance(target, ast.Name):
+            if isinstance(target, ast.Name | ast.Attribute):
                 return self.contents(value)
             if isinstance(target, ast.Subscript):
                 item = self.of_item(target.slice, value, opaque=text_of(target))
@@ -268,6 +277,24 @@ class Dictionaries:
                 default = self.of_item(call.args[0], call.args[1], opaque="")
                 return default.merged(Contents(held.settings))
         return held.merged(Contents(opaque=text_of(call)))
+
+
+def is_filled_here(node: ast.Attribute, scope: Scope) -> bool:
+    """Return whether one method binds an attribute and fills it, and no other one touches it."""
+    name = target_name(node)
+    statements = scope.statements(name) if name and scope.owner else []
+    if len(statements) < 2 or not scope.owner or not assigned_value(statements[0].node):
+        return False
+    first, last = scope.body[0].lineno, scope.body[-1].end_lineno or 0
+    touched = [each for each in changed_in(scope.owner) if is_own(each, node.attr)]
+    touched += [
+        target
+        for statement in ast.walk(scope.owner)
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for target in getattr(statement, "targets", [getattr(statement, "target", None)])
+        if target is not None and is_own(target, node.attr)
+    ]
+    return all(first <= each.lineno <= last for each in touched)
 
 
 def has_other_bases(owner: Definition) -> bool:

@@ -185,12 +185,14 @@ def names_given(call: ast.Call) -> list[str]:
         return [target_name(call.func.value)]
     if HARMLESS.search(ast.unparse(call.func)):
         return []
-    return [each.id for each in call.args if isinstance(each, ast.Name)]
+    return [name for name in map(target_name, call.args) if name]
 
 
 def target_name(target: ast.expr) -> str:
-    """Return the name that is bound, or whose item is set."""
+    """Return the name that is bound, or whose item is set: `conf`, or `self.conf`."""
     node = target.value if isinstance(target, ast.Subscript) else target
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"self.{node.attr}" if node.value.id == "self" else ""
     return node.id if isinstance(node, ast.Name) else ""
 
 
