@@ -21,7 +21,7 @@ from pipeline_check.walk import files
 TABLE = Path(__file__).with_name("cases.csv")
 PRODUCING = {"producer", "worker", "connector", "other"}
 NOT_JUDGED = {"client-not-judged", "outbox-not-judged"}
-PARTS = ("worked on", "held out", "collected later", "collected last")
+PARTS = ("worked on", "held out", "collected later", "collected last", "collected at the end")
 SAME = {"transactional": "idempotent", "not idempotent": "not_idempotent"}
 
 
@@ -39,7 +39,7 @@ class Case(NamedTuple):
     @property
     def part(self) -> str:
         """Return to which part it belongs: nobody looked at the last ones before the end."""
-        later = {"C": PARTS[2], "D": PARTS[3]}.get(self.name[0])
+        later = {"C": PARTS[2], "D": PARTS[3], "E": PARTS[4]}.get(self.name[0])
         if later:
             return later
         is_held_out = zlib.crc32(self.repository.encode()) % 3 == 0
