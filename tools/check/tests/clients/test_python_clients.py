@@ -30,6 +30,7 @@ KAFKA_PYTHON = {
     "retries": [0, 1, 5],
     "max_in_flight_requests_per_connection": [1, 5, 6],
     "delivery_timeout_ms": [30_000, 120_000],
+    "api_version": [(2, 6), (0, 11), (0, 10, 2), "0.10", "3.0"],
 }
 WELCOME: Mapping[str, list[Any]] = {
     "enable_idempotence": [True, False],
@@ -47,7 +48,8 @@ REFUSED = (
 def kafka_python_really(settings: dict[str, Any]) -> dict[str, str] | str:
     """Return what a producer of kafka-python has, or why there is none; it connects nowhere."""
     try:
-        producer = KafkaProducer(bootstrap_servers="localhost:1", api_version=(2, 6), **settings)
+        told = {"bootstrap_servers": "localhost:1", "api_version": (2, 6)} | settings
+        producer = KafkaProducer(**told)
     except Exception as refused:  # noqa: BLE001 - whatever it raises, it does not start
         return f"{type(refused).__name__}: {refused}"
     try:
@@ -138,6 +140,11 @@ IN_FLIGHT = kafka_python.IN_FLIGHT
         ({}, ASKED, "not_idempotent"),
         ({}, NEW, "idempotent"),
         ({"acks": "all"}, ASKED, "not_idempotent"),
+        ({"api_version": (0, 10, 2)}, NEW, "not_idempotent"),
+        ({"api_version": "0.10", **ON}, NEW, "refused"),
+        ({"api_version": (0, 10), **ON}, ASKED, "refused"),
+        ({"api_version": (0, 11), **ON}, NEW, "idempotent"),
+        ({"api_version": "auto"}, NEW, "idempotent"),
         (ON, OLD, "refused"),
         (ON, (2, 2), "idempotent"),
         (ON, ASKED, "idempotent"),

@@ -97,7 +97,7 @@ CLIENTS = {
         "kafka-python",
         kafka_python.NEWEST,
         kafka_python.producer,
-        UNDERSCORES | {kafka_python.IN_FLIGHT: [1, 5, 6]},
+        UNDERSCORES | {kafka_python.IN_FLIGHT: [1, 5, 6], kafka_python.BROKER: [None, (0, 10)]},
         literal=True,
         refuses_names=True,
         others=((2, 0, 2), (2, 3, 2)),

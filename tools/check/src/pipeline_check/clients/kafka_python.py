@@ -1,7 +1,8 @@
 """kafka-python: 3 is idempotent by default, 2.2 and 2.3 when asked, and nothing before them is.
 
 In 3, a value that was set and conflicts with idempotence switches it off silently; it is an error
-if idempotence was asked for. In 2.2 and 2.3 it is an error always.
+if idempotence was asked for. In 2.2 and 2.3 it is an error always. The same holds for an
+`api_version` before 0.11, the first broker with producer ids.
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,8 @@ NEWEST: Version = (3, 0, 12)
 BY_DEFAULT: Version = (3,)
 WHEN_ASKED: Version = (2, 2)
 IN_FLIGHT = "max_in_flight_requests_per_connection"
+BROKER = "api_version"
+WITH_PRODUCER_IDS: Version = (0, 11)
 DEFAULTS: Values = {
     "enable_idempotence": True,
     "acks": -1,
@@ -54,6 +57,7 @@ UNTIL_3 = {
     "sock_chunk_bytes",
 }
 COMPRESSIONS = ("gzip", "snappy", "lz4", "zstd", None)
+OLD_BROKER = "api_version must be at least 0.11, or be left out"
 UPGRADE = "kafka-python>=3 in what you install, and enable_idempotence=True here"
 
 
@@ -139,6 +143,16 @@ def idempotent_when_asked(outcome: Outcome, values: Values, settings: Mapping[st
         outcome.refuse("acks must be 'all' when enable_idempotence=True", "acks")
     if values["retries"] == 0:
         outcome.refuse("retries must not be 0 when enable_idempotence=True", "retries")
+    if is_old_broker(settings):
+        outcome.refuse(OLD_BROKER + " when enable_idempotence=True", BROKER)
+
+
+def is_old_broker(settings: Mapping[str, object]) -> bool:
+    """Return whether the client is told of a broker that has no producer ids."""
+    told = settings.get(BROKER)
+    if isinstance(told, str):
+        told = tuple(int(part) for part in told.split(".") if part.isdigit())
+    return isinstance(told, tuple) and () < told < WITH_PRODUCER_IDS
 
 
 def decide_idempotence(outcome: Outcome, values: Values, settings: Mapping[str, object]) -> None:
@@ -156,7 +170,7 @@ def decide_idempotence(outcome: Outcome, values: Values, settings: Mapping[str, 
         if asked_for or transactional:
             outcome.refuse(f"{says} when enable_idempotence=True", name)
         else:
-            setting = f"{name}={values[name]!r}"
+            setting = f"{name}={settings[name]!r}"
             outcome.idempotent = False
             outcome.culprit = name
             outcome.because = (
@@ -173,6 +187,8 @@ def conflicts(values: Values, settings: Mapping[str, object]) -> dict[str, str]:
         wrong["retries"] = "retries must not be 0"
     if number(values, IN_FLIGHT) > 5:
         wrong[IN_FLIGHT] = f"{IN_FLIGHT} must be at most 5"
+    if is_old_broker(settings):
+        wrong[BROKER] = OLD_BROKER
     return {name: says for name, says in wrong.items() if name in settings}
 
 

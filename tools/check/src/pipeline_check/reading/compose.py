@@ -9,6 +9,18 @@ from pipeline_check.reading.images import filled_in, kafka_in
 from pipeline_check.reading.node import Node
 from pipeline_check.reading.placeholder import VARIABLE_ALONE
 
+OF_A_SERVICE = {"image", "build", "environment", "env_file", "extends", "command", "depends_on"}
+
+
+def is_compose(document: Node) -> bool:
+    """Return whether a document is a compose file: applications call other things services, too."""
+    services = document.get("services")
+    return any(
+        name in OF_A_SERVICE
+        for _, service in (services.items() if services else [])
+        for name, _ in service.items()
+    )
+
 
 def compose_blocks(file: str, document: Node) -> list[Block]:
     """Return the blocks of every service."""

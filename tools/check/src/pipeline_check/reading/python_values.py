@@ -183,6 +183,13 @@ class Values:
             return unknown_setting(node)
         return known_setting(-number, node.lineno, operand.source)
 
+    def of_tuple(self, node: ast.Tuple) -> Setting:
+        """Return a tuple such as a version, whose parts are all known."""
+        parts = [self.value(part) for part in node.elts]
+        if not all(part.known for part in parts):
+            return unknown_setting(node)
+        return known_setting(tuple(part.literal for part in parts), node.lineno)
+
     def of_arithmetic(self, node: ast.BinOp) -> Setting:
         """Return the value of plain arithmetic such as 5 * 60 * 1000."""
         calculate = ARITHMETIC.get(type(node.op))
@@ -203,6 +210,7 @@ READERS: dict[type[ast.expr], Callable[[Values, Any], Setting]] = {
     ast.Compare: Values.of_comparison,
     ast.UnaryOp: Values.of_sign,
     ast.BinOp: Values.of_arithmetic,
+    ast.Tuple: Values.of_tuple,
 }
 
 

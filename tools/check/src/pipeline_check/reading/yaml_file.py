@@ -10,7 +10,7 @@ import yaml
 
 from pipeline_check.reading.block import Block, Setting, Settings
 from pipeline_check.reading.classify import classify
-from pipeline_check.reading.compose import compose_blocks, run_by
+from pipeline_check.reading.compose import compose_blocks, is_compose, run_by
 from pipeline_check.reading.environment import environment_blocks
 from pipeline_check.reading.kubernetes import kubernetes_blocks
 from pipeline_check.reading.node import DEPTH, Node, flatten
@@ -26,12 +26,8 @@ WORDS |= dict.fromkeys(("false", "no", "off"), "false")
 WORDS |= dict.fromkeys(("null", "~"), "")
 
 
-class TemplateError(Exception):
+class TemplateError(UnreadableError):
     """A template that is no YAML before it is filled in."""
-
-    def __init__(self, line: int) -> None:
-        super().__init__()
-        self.line = line
 
 
 def read_yaml(file: str, text: str) -> list[Block]:
@@ -50,7 +46,7 @@ def read_yaml(file: str, text: str) -> list[Block]:
         if document.text("apiVersion") and document.text("kind"):
             found += kubernetes_blocks(file, document)
             continue
-        if document.get("services"):
+        if is_compose(document):
             found += compose_blocks(file, document)
             continue
         own = {name: Setting(str(node.value), node.line) for name, node in flatten(document)}
@@ -119,7 +115,7 @@ def parse_yaml(file: str, text: str) -> list[Node]:
         if "{{" in text:
             return parse_yaml(file, without_template(text))
         if FILLED_IN in text:
-            raise TemplateError(line) from None
+            raise TemplateError(file, line, "a template") from None
         raise UnreadableError(file, line, f"not YAML: {broken.problem}") from None
     except (yaml.YAMLError, ValueError) as broken:  # a forbidden character, an impossible escape
         at = getattr(broken, "position", 0) or 0
