@@ -58,6 +58,7 @@ UNTIL_3 = {
 }
 COMPRESSIONS = ("gzip", "snappy", "lz4", "zstd", None)
 OLD_BROKER = "api_version must be at least 0.11, or be left out"
+SWITCH = 'enable_idempotence=True, acks="all"'
 UPGRADE = "kafka-python>=3 in what you install, and enable_idempotence=True here"
 
 
@@ -76,6 +77,8 @@ def producer(settings: Mapping[str, object], version: Version = NEWEST) -> Outco
     else:
         outcome.because = "kafka-python has no idempotent producer before 2.2"
         outcome.way_out = UPGRADE
+    if is_old_broker(settings) and not outcome.idempotent:
+        outcome.way_out = f"{outcome.way_out or SWITCH}, without api_version"
     if not outcome.refusals:
         outcome.effective = effective(values, idempotent=outcome.idempotent)
     return outcome
