@@ -55,7 +55,8 @@ def test_a_connector_in_json_stays_json(tmp_path: Path) -> None:
             "orders.json",
             '{"name": "o", "config": {"connector.class": "x", "producer.override.acks": "1"}}',
         ),
-        ("application.yml", "spring:\n  kafka:\n    producer:\n      acks: 1\n"),
+        ("application.yml", "spring: {kafka: {producer: {acks: 1}}}\n"),
+        ("application.yml", "spring:\n  kafka:\n    producer:\n      acks:\n        1\n"),
         ("send.py", 'from confluent_kafka import Producer\np = Producer({"acks": "1"})\n'),
     ],
 )
@@ -67,6 +68,66 @@ def test_what_has_no_safe_place_is_left_alone(tmp_path: Path, name: str, text: s
     assert file.read_text() == text
     assert "fix: " in done.stdout
     assert done.exit_code == 1
+
+
+SPRING = """# of the shop
+spring:
+  kafka:
+    producer:
+      acks: "1"  # quick
+      # and not often
+      retries: 2
+
+server.port: 8080
+"""
+SPRING_MENDED = """# of the shop
+spring:
+  kafka:
+    producer:
+      acks: "all"  # quick
+      # and not often
+      retries: 2147483647
+      properties.enable.idempotence: "true"
+
+server.port: 8080
+"""
+COMPOSE = """services:
+  connect:
+    image: confluentinc/cp-kafka-connect:7.9.0
+    environment:
+      - CONNECT_BOOTSTRAP_SERVERS=kafka:9092
+      - CONNECT_GROUP_ID=connect  # ours
+      - CONNECT_CONFIG_STORAGE_TOPIC=c
+      - CONNECT_OFFSET_STORAGE_TOPIC=o
+      - CONNECT_STATUS_STORAGE_TOPIC=s
+      - CONNECT_CONNECTOR_CLIENT_CONFIG_OVERRIDE_POLICY=None
+    ports: ["8083:8083"]
+"""
+
+
+def test_a_spring_application_keeps_its_comments_and_its_layout(tmp_path: Path) -> None:
+    """Values are replaced in their quotes, and what is new comes behind the last of its mapping."""
+    file = tmp_path / "application.yml"
+    file.write_text(SPRING)
+    fix(file)
+    assert file.read_text() == SPRING_MENDED
+    assert fix(file).stderr == ""
+
+
+def test_a_worker_of_compose_gets_its_variables(tmp_path: Path) -> None:
+    """They come behind the last of the list, as members of it."""
+    file = tmp_path / "compose.yml"
+    file.write_text(COMPOSE)
+    fix(file)
+    last = "OVERRIDE_POLICY=None\n"
+    new = "      - CONNECT_PRODUCER_{}\n"
+    assert file.read_text() in {
+        COMPOSE.replace(last, last + new.format(first) + new.format(second))
+        for first, second in (
+            ("ENABLE_IDEMPOTENCE=true", "ACKS=all"),
+            ("ACKS=all", "ENABLE_IDEMPOTENCE=true"),
+        )
+    }
 
 
 def test_a_file_is_changed_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """`--fix`: write what can be written safely, and leave the rest to a person.
 
-Only .properties, .env and JSON, where a setting has a line of its own. A file is changed whole or
-not at all: if one edit has no safe place, or does not read as it should afterwards, none is made.
+Only .properties, .env, JSON and YAML, where a setting has a line of its own. A file is changed
+whole or not at all: if one edit has no safe place, or does not read as it should afterwards, none
+is made.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from pipeline_check.apply_yaml import change_yaml, changes_only
 from pipeline_check.reading.block import Block
 from pipeline_check.reading.read import read_text, reader_of
 from pipeline_check.reading.unreadable import UnreadableError
@@ -47,6 +49,8 @@ def change_file(path: Path, edits: Sequence[Edit]) -> bool:
     if not all(change(lines, edit) for edit in bottom_up):
         return False
     after = "".join(lines)
+    if change is change_yaml and not changes_only(before, after, len(edits)):
+        return False
     if not reads_as_wanted(path, after, edits):
         return False
     write_whole(path, after)
@@ -80,6 +84,8 @@ WAYS: dict[str, Callable[[Lines, Edit], bool]] = {
     ".properties": change_flat,
     ".env": change_flat,
     ".json": change_json,
+    ".yml": change_yaml,
+    ".yaml": change_yaml,
 }
 
 
