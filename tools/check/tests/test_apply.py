@@ -55,13 +55,17 @@ def test_a_connector_in_json_stays_json(tmp_path: Path) -> None:
             "orders.json",
             '{"name": "o", "config": {"connector.class": "x", "producer.override.acks": "1"}}',
         ),
+        (
+            "application.yml",
+            "base: &base\n  acks: 1\nspring:\n  kafka:\n    producer: *base\n",
+        ),
         ("application.yml", "spring: {kafka: {producer: {acks: 1}}}\n"),
         ("application.yml", "spring:\n  kafka:\n    producer:\n      acks:\n        1\n"),
         ("send.py", 'from confluent_kafka import Producer\np = Producer({"acks": "1"})\n'),
     ],
 )
 def test_what_has_no_safe_place_is_left_alone(tmp_path: Path, name: str, text: str) -> None:
-    """A value on two lines, members on one line, other formats: shown, and not written."""
+    """A value on two lines, members on one line, what others share: shown, and not written."""
     file = tmp_path / name
     file.write_text(text)
     done = fix(file)
