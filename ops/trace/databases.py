@@ -153,6 +153,13 @@ def find_letters(databases: Databases, wanted: str) -> list[Row]:
     return databases.service.execute(STATEMENTS["letters"].encode(), given).fetchall()
 
 
+def is_retired(databases: Databases, outbox: str, topic: str, written_by: int) -> bool:
+    """Return whether retention has deleted what a transaction has written for this topic."""
+    values = {"topic": topic, "written_by": written_by}
+    row = first(databases.of_outbox(outbox), "is_retired", values)
+    return bool(row and row["is_retired"])
+
+
 def read_slot(databases: Databases, outbox: str) -> Row | None:
     """Return how far the slot of an outbox is read."""
     return first(databases.of_outbox(outbox), "slot", {"slot": f"{outbox}_outbox"})

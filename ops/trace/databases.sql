@@ -38,12 +38,15 @@ left join audit_failure using (subscriber, message_id, topic, partition, "offset
 where subscriber = %(subscriber)s and message_id = %(message_id)s
 
 -- name: fulfillment
-select order_id, fulfillment_id::text as fulfillment_id
+select
+    order_id,
+    fulfillment_id::text as fulfillment_id,
+    coalesce(written_by, 0) as written_by
 from fulfillment
 where subscriber = %(subscriber)s and message_id = %(message_id)s
 
 -- name: rejection
-select order_id, reason, fulfilled_by
+select order_id, reason, fulfilled_by, coalesce(written_by, 0) as written_by
 from rejection
 where subscriber = %(subscriber)s and message_id = %(message_id)s
 
@@ -58,7 +61,10 @@ where event_id = any(%(event_ids)s::uuid[])
 order by seq
 
 -- name: entry
-select audit_entry_id::text as audit_entry_id, idempotency_key, outcome
+select
+    audit_entry_id::text as audit_entry_id,
+    idempotency_key,
+    coalesce(written_by, 0) as written_by
 from audit_entry
 where idempotency_key = %(idempotency_key)s
 
@@ -72,7 +78,8 @@ select
     dead_letter.reason,
     buried_at,
     event_id::text as event_id,
-    occurred_at
+    occurred_at,
+    coalesce(dead_letter.written_by, 0) as written_by
 from outbox
 join dead_letter
     on dead_letter.subscriber = %(subscriber)s
@@ -90,6 +97,15 @@ where event_type = 'record-dead-lettered'
         )
     )
 order by outbox.seq
+
+-- name: is_retired
+-- Whether retention has deleted the events of a topic that this transaction has written: it had
+-- seen that they were published, landed and matched.
+select exists (
+    select
+    from retired
+    where aggregate_type || '.events' = %(topic)s and written_before > %(written_by)s
+) as is_retired
 
 -- name: slot
 select

@@ -12,6 +12,7 @@ from ops.trace.databases import (
     MessageRows,
     Position,
     Row,
+    is_retired,
     read_message,
     read_slot,
 )
@@ -78,6 +79,7 @@ class Event(NamedTuple):
     key: str
     id: str
     row: Row | None  # of the outbox
+    written_by: int  # the transaction
     since: datetime  # it was not published before
 
 
@@ -125,6 +127,7 @@ def trace_letter(sources: Sources, letter: Row) -> Trace:
         key=str(position),
         id=letter["event_id"],
         row=letter,
+        written_by=letter["written_by"],
         since=letter["occurred_at"],
     )
     follow_event(sources, path, event)
@@ -190,6 +193,9 @@ def decision_hop(rows: MessageRows) -> Hop:
 
 def follow_events(sources: Sources, path: Path, rows: MessageRows) -> None:
     """Look for the events of the message in the outbox and on their topics."""
+    decision = rows.fulfillment or rows.rejection
+    if decision is None:
+        return
     decided = ACCEPTED if rows.fulfillment else REJECTED
     for kind in EVENTS:
         if decided not in (kind.outcome, kind.follows):
@@ -197,7 +203,15 @@ def follow_events(sources: Sources, path: Path, rows: MessageRows) -> None:
         name = "event" if kind.outcome else kind.event_type
         event_id = derive(name, rows.message_id, sources.databases.subscriber)
         row = rows.events.get(event_id)
-        event = Event(DATABASE, kind.topic, order_of(rows), event_id, row, handled_at(rows))
+        event = Event(
+            outbox=DATABASE,
+            topic=kind.topic,
+            key=order_of(rows),
+            id=event_id,
+            row=row,
+            written_by=decision["written_by"],
+            since=handled_at(rows),
+        )
         follow_event(sources, path, event)
 
 
@@ -215,10 +229,12 @@ def handled_at(rows: MessageRows) -> datetime:
 def follow_event(sources: Sources, path: Path, event: Event) -> None:
     """Look for an event in its outbox, on its topic, and in the lake if Kafka has deleted it."""
     path.ids.append(event.id)
+    retired = False
     if event.row:
         path.add(Hop("outbox", THERE, f"event {event.id}", event.row["occurred_at"]))
     else:
-        path.add(Hop("outbox", DELETED, f"no row of event {event.id}"))
+        retired = is_retired(sources.databases, event.outbox, event.topic, event.written_by)
+        path.add(not_in_outbox(event, retired=retired))
     look = look_for_event(sources.env, event.topic, event.id, event.since)
     if look.record:
         path.pass_by(look.record.position)
@@ -230,8 +246,18 @@ def follow_event(sources: Sources, path: Path, event: Event) -> None:
         path.pass_by(landed)
         path.add(Hop("event", DELETED, f"{landed}: Kafka has deleted it"))
         return
+    if retired:
+        path.add(Hop("event", DELETED, "it had landed and matched before it was retired"))
+        return
     slot = read_slot(sources.databases, event.outbox)
     path.add(not_on_topic(event, look, slot))
+
+
+def not_in_outbox(event: Event, *, retired: bool) -> Hop:
+    """Return why an event has no row in its outbox."""
+    if retired:
+        return Hop("outbox", DELETED, f"event {event.id}: retired, after it was matched")
+    return Hop("outbox", MISSING, f"no row of event {event.id}", next=RECONCILE)
 
 
 def not_on_topic(event: Event, look: Look, slot: Mapping[str, Any] | None) -> Hop:
@@ -280,8 +306,15 @@ def follow_audit(sources: Sources, path: Path, rows: MessageRows) -> None:
         return
     event_id = rows.entry["audit_entry_id"]
     path.add(Hop("audit entry", THERE, f"key {rows.entry['idempotency_key']}"))
-    row = rows.audit_events.get(event_id)
-    event = Event(AUDIT_DATABASE, AUDIT_TOPIC, order_of(rows), event_id, row, handled_at(rows))
+    event = Event(
+        outbox=AUDIT_DATABASE,
+        topic=AUDIT_TOPIC,
+        key=order_of(rows),
+        id=event_id,
+        row=rows.audit_events.get(event_id),
+        written_by=rows.entry["written_by"],
+        since=handled_at(rows),
+    )
     follow_event(sources, path, event)
 
 

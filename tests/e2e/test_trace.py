@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from contract.events import ACCEPTED, REJECTED
+from contract.events import ACCEPTED, EVENTS, REJECTED
 from contract.names import DATABASE
 from contract.samples import Sample, every_sample
 from ops.stack.stack import Stack
@@ -15,6 +16,8 @@ from ops.trace.command import is_fine, trace
 from ops.trace.hops import DELETED, MISSING, THERE, WAITING, Hop, Trace
 from tests.client import Sent, away, connect, fresh, send, until, until_handled
 from tests.stacks import JudgeSince
+
+[ACCEPTED_TYPE] = [event.aggregate_type for event in EVENTS if event.outcome == ACCEPTED]
 
 
 def send_samples(*samples: Sample) -> list[str]:
@@ -113,27 +116,38 @@ def test_what_waits_says_where(spoiled: Stack) -> None:
     until_handled()
 
 
-@pytest.mark.parametrize("is_published", [True, False], ids=["published", "control: skipped"])
+@contextmanager
+def noted_as_retired() -> Iterator[None]:
+    """Have a note that retention has deleted all events of the topic, for the time of a block."""
+    note = "insert into retired values (%s, %s, 0, 0)"
+    with connect(role="postgres") as admin:
+        admin.execute(note, [ACCEPTED_TYPE, 2**62])
+        try:
+            yield
+        finally:
+            admin.execute("delete from retired where written_before = %s", [2**62])
+
+
+@pytest.mark.parametrize("is_retired", [True, False], ids=["retired", "control: lost"])
 def test_what_was_old_enough_to_go_is_told_from_what_is_lost(
-    spoiled: Stack, is_published: bool
+    spoiled: Stack, is_retired: bool
 ) -> None:
-    """Without tracking and outbox rows an event is still found; one that was skipped is named."""
+    """An event that is nowhere is fine if retention has noted it, and missing if not."""
     first, _ = pair("second")
     send_samples(first)
     until_handled()
-    wanted = str(first.message_id)
-    until_traced(wanted, has_every_event, "it is published")
+    until_traced(str(first.message_id), has_every_event, "it is published")
+    never_published = fresh("trace")
     with connect(role="postgres") as admin:
-        admin.execute("delete from tracking where message_id = %s", [wanted])
+        admin.execute("delete from tracking where message_id = %s", [first.message_id])
         admin.execute("delete from outbox where aggregate_id = %s", [first.order_id])
-        if not is_published:
-            change = "update fulfillment set message_id = %s where message_id = %s"
-            wanted = fresh("never-published")
-            admin.execute(change, [wanted, first.message_id])
-    [one] = trace(dict(os.environ), wanted)
-    found = states(one)
-    assert (found["tracking"], hop_of(one, "outbox").state) == (DELETED, DELETED)
-    assert hop_of(one, "event").state == (THERE if is_published else MISSING)
+        change = "update fulfillment set message_id = %s where message_id = %s"
+        admin.execute(change, [never_published, first.message_id])
+    with noted_as_retired() if is_retired else nullcontext():
+        [one] = trace(dict(os.environ), never_published)
+    state = DELETED if is_retired else MISSING
+    assert hop_of(one, "tracking").state == DELETED
+    assert (hop_of(one, "outbox").state, hop_of(one, "event").state) == (state, state)
 
 
 def test_the_command_says_what_is_not_known(stack: Stack) -> None:

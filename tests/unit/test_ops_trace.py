@@ -38,7 +38,7 @@ def test_an_event_that_is_not_there_waits_or_is_lost(
 ) -> None:
     """It waits as long as its slot may still come to it."""
     since = datetime.now(UTC) - age
-    event = Event("fulfillment", "fulfillment.events", "o-1", "e-1", None, since)
+    event = Event("fulfillment", "fulfillment.events", "o-1", "e-1", None, 0, since)
     hop = not_on_topic(event, look, found)
     assert hop.state == state
     assert hop.next, "a person is told where to look"
