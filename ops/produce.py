@@ -103,11 +103,13 @@ def try_to_send(
     topic: str,
     record: Sample,
     on_delivery: Report,
-    sequence: int,
+    sequence: int | None = None,
 ) -> bool:
-    """Hand one record over, and say whether the queue had room for it."""
+    """Hand one record over, with its number if it has one; say whether the queue had room."""
     key = record.order_id.encode()
-    headers: Headers = [*record.headers(), ("sequence", str(sequence))]
+    headers: Headers = [*record.headers()]
+    if sequence is not None:
+        headers.append(("sequence", str(sequence)))
     try:
         producer.produce(
             topic,

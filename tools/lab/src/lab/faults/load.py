@@ -51,15 +51,15 @@ class Load:
         """Send every sample, then wait until each is acknowledged."""
         try:
             for number, sample in enumerate(self.samples):
-                self.send(sample, number)
+                self.send(sample)
                 self.hurry.wait(self.pause_after(number))
             self.producer.flush(PATIENCE_SECONDS)
         finally:
             self.done.set()
 
-    def send(self, sample: Sample, number: int) -> None:
+    def send(self, sample: Sample) -> None:
         """Hand over a sample to the client."""
-        try_to_send(self.producer, INPUT_TOPIC, sample, self.report(sample), number)
+        try_to_send(self.producer, INPUT_TOPIC, sample, self.report(sample))
         self.producer.poll(0)
 
     def pause_after(self, number: int) -> float:
