@@ -36,7 +36,8 @@ prove-debezium: venv ## every dangerous moment of Debezium, each with its way ba
 	@$(PROVE) tools/lab/tests/e2e/test_moments.py tests/e2e/test_resend.py
 
 prove-lake: venv ## every dangerous moment of the lake, and what reconciliation says of it
-	@$(PROVE) tests/spark tests/e2e/test_sealed.py tests/e2e/test_reconcile.py
+	@$(PROVE) tests/spark tests/e2e/test_sealed.py tests/e2e/test_stores.py tests/e2e/test_reconcile.py
+	@$(PROVE) tools/lab/tests/integration/test_bench_reconcile.py
 
 prove-repair: venv ## every act of repair, and a repair that is killed at each step
 	@$(PROVE) tests/e2e/test_repair.py
