@@ -457,6 +457,25 @@ def test_grants_are_read_from_migrations() -> None:
     assert {one[3] for one in found} == {"app", "admin", "cdc"}
 
 
+def test_what_a_later_revision_takes_back_is_not_granted() -> None:
+    """A revoke of an upgrade counts; what a downgrade grants or revokes does not."""
+    first = """
+        op.execute("grant select, delete on t to app; grant insert on t to app")
+    """
+    second = '''
+RIGHTS = """
+    revoke delete on t from app;
+"""
+DOWN = """
+    grant delete on t to app; revoke select on t from app;
+"""
+
+def downgrade() -> None:
+    op.execute("revoke insert on t from app; grant update on t to app")
+    '''
+    assert [grant.privilege for grant in find_grants([first, second])] == ["select", "insert"]
+
+
 def test_what_is_created_in_two_ways_is_not_judged() -> None:
     """A table or a publication that two migrations make differently is neither of the two."""
     other = "create table outbox (id uuid); create publication outbox for table outbox;"

@@ -44,6 +44,16 @@ GRANT = re.compile(
     r"\s+to\s+([\w\s,{}]{1,200}?)\s*(?=;|\"|')",
     re.IGNORECASE,
 )
+REVOKE = re.compile(
+    r"\brevoke\s+([\w\s,()]{1,200}?)\s+on\s+(?:table\s+)?([\w\s,.\"%]{1,400}?)"
+    r"\s+from\s+([\w\s,{}]{1,200}?)\s*(?=;|\"|')",
+    re.IGNORECASE,
+)
+# How Alembic's files undo a revision: at their end, and in constants that are named for it.
+DOWNGRADE = re.compile(
+    r"^(?:DOWN|DROP)\w*\s*=\s*f?(\"{3}|'{3}).*?\1|^def\s+downgrade\b.*",
+    re.MULTILINE | re.DOTALL,
+)
 PRIVILEGE = re.compile(r"(\w+)\s*(?:\(([^)]*)\))?\s*(?:,|$)")
 ALL_PRIVILEGES = ("select", "insert", "update", "delete")  # what a writer of rows needs of `all`
 
@@ -177,12 +187,16 @@ class Grant(NamedTuple):
 
 
 def find_grants(texts: Iterable[str]) -> list[Grant]:
-    """Return every privilege that is granted by name."""
-    found: dict[Grant, None] = {}
+    """Return every privilege that is granted by name, and not taken back by a later revision."""
+    granted: dict[Grant, None] = {}
+    revoked: set[Grant] = set()
     for text in texts:
-        for match in GRANT.finditer(without_comments(text)):
-            found |= dict.fromkeys(grants_of(*match.groups()))
-    return list(found)
+        upgrade = DOWNGRADE.sub("", without_comments(text))
+        for match in GRANT.finditer(upgrade):
+            granted |= dict.fromkeys(grants_of(*match.groups()))
+        for match in REVOKE.finditer(upgrade):
+            revoked.update(grants_of(*match.groups()))
+    return [grant for grant in granted if grant not in revoked]
 
 
 def grants_of(privileges: str, objects: str, roles: str) -> Iterator[Grant]:
