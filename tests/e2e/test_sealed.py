@@ -77,7 +77,8 @@ def test_events_that_are_published_again_are_removed(stack: Stack, judge_since: 
 ALL_WITHIN = 10  # runs
 
 
-@pytest.mark.parametrize("runs", [3, pytest.param(100, marks=pytest.mark.prove)])
+@pytest.mark.prove
+@pytest.mark.parametrize("runs", [3, 100])
 def test_under_load_no_run_raises_a_false_alarm(
     stack: Stack, judge_since: JudgeSince, runs: int
 ) -> None:

@@ -125,15 +125,16 @@ def test_each_subscriber_claims_the_same_message_once(
 def test_what_a_store_drops_leaves_a_row_in_the_same_transaction(
     engine: Engine, spoiled: Stack, name: str
 ) -> None:
-    """A lower number after a higher one: one row says that it was dropped, and no effect.
+    """A record with a lower number, delivered twice: one row says that it was dropped.
 
     Control: a message that is handled, and one that comes again, leave none.
     """
     order_id, topic, subscriber = fresh("o"), fresh("topic"), fresh("subscriber")
     store = load_store(name).make_store(partial(write, engine, subscriber))
     newer, older = fresh("newer"), fresh("older")
-    for message_id, number in ((newer, b"7"), (newer, b"7"), (older, b"3"), (older, b"3")):
-        message = record(message_id, value(order_id), [("sequence", number)], topic)
+    first = record(newer, value(order_id), [("sequence", b"7")], topic)
+    late = record(older, value(order_id), [("sequence", b"3")], topic)
+    for message in (first, first, late, late):
         [batch] = split_conflicts([message])
         store.claim(batch)
     noted = "select message_id from dropped where subscriber = %s"
