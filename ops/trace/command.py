@@ -23,6 +23,7 @@ from ops.trace.lake import read_last_run
 from ops.trace.topics import look_for_waiting
 
 TIME = "%Y-%m-%d %H:%M:%S"
+INDENT = 44  # of what is said of a hop
 
 
 def trace(env: Env, wanted: str) -> list[Trace]:
@@ -77,6 +78,8 @@ def lines(wanted: str, traces: Sequence[Trace]) -> Iterator[str]:
 def hop_lines(hop: Hop) -> Iterator[str]:
     """Yield a line for a hop, and one for where to look."""
     at = hop.at.astimezone(UTC).strftime(TIME) if hop.at else ""
-    yield f"  {at:<19}  {hop.name:<12} {hop.state:<8} {hop.what}".rstrip()
+    columns = [f"  {at:<19}", f" {hop.name:<12}", f"{hop.state:<8}", hop.what]
+    yield " ".join(columns)
     if hop.next and hop.state in NOT_FINE:
-        yield f"{'':<44}→ {hop.next}"
+        margin = " " * INDENT
+        yield f"{margin}→ {hop.next}"
