@@ -56,9 +56,12 @@ def written(value: str, old: str) -> str:
 
 def goes_on(lines: Lines, place: int) -> bool:
     """Return whether the value of a line goes on in the lines behind it."""
-    behind = next((line for line in lines[place + 1 :] if line.strip()), "")
+    not_blank = (line for line in lines[place + 1 :] if line.strip())
+    behind = next(not_blank, "")
     is_comment = behind.lstrip().startswith("#")
-    return not is_comment and len(indent_of(behind)) > len(indent_of(lines[place]))
+    own_indent = indent_of(lines[place])
+    is_deeper = len(indent_of(behind)) > len(own_indent)
+    return is_deeper and not is_comment
 
 
 def indent_of(line: str) -> str:

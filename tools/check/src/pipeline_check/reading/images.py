@@ -93,5 +93,13 @@ def base_of(dockerfile: str, given: Mapping[str, str]) -> str:
 
 def filled_in(image: str, variables: Mapping[str, str]) -> str:
     """Return an image with the values of its variables, or with their defaults."""
-    with_values = DEFAULT.sub(lambda each: variables.get(each[1]) or each[2], image)
-    return USE.sub(lambda each: variables.get(each[1], each[0]), with_values)
+
+    def or_default(match: re.Match[str]) -> str:
+        name, default = match.groups()
+        return variables.get(name) or default
+
+    def as_it_is(match: re.Match[str]) -> str:
+        return variables.get(match[1], match[0])
+
+    with_values = DEFAULT.sub(or_default, image)
+    return USE.sub(as_it_is, with_values)

@@ -87,9 +87,13 @@ def alias_of(source: Source, name: str) -> str:
 
 def has(source: Source, name: str) -> bool:
     """Return whether a module binds a name, or the beginning of it, or has such a function."""
+    known = {*source.bindings, *source.functions}
     parts = name.split(".")
-    starts = [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    return any(each in source.bindings or each in source.functions for each in starts)
+    for count in range(1, len(parts) + 1):
+        beginning = ".".join(parts[:count])
+        if beginning in known:
+            return True
+    return False
 
 
 def imports(source: Source) -> dict[str, tuple[str, str]]:
