@@ -217,6 +217,47 @@ def faults(  # noqa: PLR0913, PLR0917 - one for each option
     raise typer.Exit(0 if is_clean(found) else 1)
 
 
+def year(  # noqa: PLR0913, PLR0917 - one for each option
+    days: Annotated[
+        int,
+        typer.Option(min=1, help="How many days there are in all."),
+    ] = 365,
+    orders: Annotated[
+        int,
+        typer.Option(min=1, help="On each day."),
+    ] = 10_000,
+    seed: Annotated[
+        int,
+        typer.Option(help="The same seed gives the same orders."),
+    ] = 1,
+    minutes: Annotated[
+        float,
+        typer.Option(min=0, help="Stop after so long; --resume goes on."),
+    ] = 1_000_000,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on where an earlier slice has ended."),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Also write a Markdown page, with a picture beside it."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Live a year on a stack of its own: orders, reconciliation, retention, compaction each day.
+
+    Exit 0 if every verdict was good and nothing has grown, 1 if not, 2 if no day could be lived.
+    """
+    from lab.year.command import Choice, is_flat
+    from lab.year.command import year as live
+    from lab.year.page import lines
+    from ops.progress import step
+
+    found = live(Settings(), step, Choice(days, orders, seed, minutes, resume, output))
+    show(found, lines(found), as_json=as_json)
+    raise typer.Exit(0 if is_flat(found) else 1)
+
+
 def show(document: dict[str, Any], table: Iterable[str], *, as_json: bool) -> None:
     """Print the result for a program or for people."""
     print(json.dumps(document, indent=2) if as_json else "\n".join(table))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from lab.charts import make_charts
 from lab.faults.results import is_good
 from lab.pages import fill_template, write_pages
 
@@ -44,7 +45,7 @@ def render(template: str, document: Row, **more: str) -> str:
         idle=[row for row in cells if state(row) == NOT_RUN],
         total=totals(cells),
         state=state,
-        charts=charts(document.get("soak")),
+        charts=list(make_charts((document.get("soak") or {}).get("series", {}))),
         of_part=of_part,
         **more,
     )
@@ -60,26 +61,6 @@ def of_part(cells: Sequence[Row], part: str) -> Row:
     worst_first = (BAD, UNSTRUCK, GOOD)
     worst = next((found for found in worst_first if found in states), NOT_RUN)
     return {**totals(own), "state": worst}
-
-
-def charts(soaked: Row | None) -> list[Row]:
-    """Return a chart for each thing that was measured: a line for each part, and the scales."""
-    found = []
-    for name, parts in (soaked or {}).get("series", {}).items():
-        points = [point for line in parts.values() for point in line]
-        longest = max(seconds for seconds, _ in points) or 1
-        most = max(value for _, value in points) or 1
-        lines = {part: as_path(line, longest, most) for part, line in parts.items()}
-        found.append({"name": name, "most": most, "minutes": longest / 60, "lines": lines})
-    return found
-
-
-def as_path(points: Sequence[Sequence[float]], longest: float, most: float) -> str:
-    """Return a line as the path of a picture, 300 wide and 100 high."""
-    moves = [
-        f"{300 * seconds / longest:.0f} {100 - 96 * value / most:.1f}" for seconds, value in points
-    ]
-    return "M" + "L".join(moves)
 
 
 def soak_lines(soaked: Row) -> Iterator[str]:

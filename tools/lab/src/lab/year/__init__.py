@@ -1,0 +1,1 @@
+"""A simulated year: orders, reconciliation, retention and compaction each day; nothing may grow."""

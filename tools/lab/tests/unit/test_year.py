@@ -1,0 +1,108 @@
+"""The simulated year: which ages it gives to retention, and what it calls growth."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from lab.year.ages import AGES, FAR_TOO_OLD, LONGEST, age_delta_logs, scale
+from lab.year.command import Choice, describe, is_flat
+from lab.year.day import SECONDS, Day
+from lab.year.growth import KEPT, TOLERANCES, growing, is_long_enough
+from lab.year.page import lines, write
+from spark.settings import SECONDS_OF_A_DAY, Settings
+
+DAYS = 200
+TRACKING = "fulfillment.tracking"
+
+
+def day(number: int, **measures: dict[str, float]) -> Day:
+    """A good day on which this was measured."""
+    return Day(number, 1_000_000.0 + number, True, "verdict: good", {}, measures)
+
+
+def rows(place: str, of_day: list[float]) -> list[Day]:
+    """Days on which a table had so many rows."""
+    return [day(number, rows={place: value}) for number, value in enumerate(of_day, 1)]
+
+
+def choice(days: int = DAYS) -> Choice:
+    """What nobody has asked for otherwise."""
+    return Choice(days, orders=10, seed=1, minutes=1, resume=False, output=None)
+
+
+def test_an_age_is_as_long_ago_as_that_day_began() -> None:
+    """However long days last, 8 days of age mean: before the eighth day before this one."""
+    now = time.time()
+    began = [now - 60 * left for left in range(20, -1, -1)]
+    scaled = scale(Settings(), began)
+    seconds = SECONDS_OF_A_DAY * scaled.retention_outbox_days
+    assert seconds == pytest.approx(60 * AGES["retention_outbox_days"], abs=5)
+    assert scaled.retention_landed_days == FAR_TOO_OLD
+
+
+def test_the_files_of_a_delta_log_become_a_day_older(tmp_path: Path) -> None:
+    """Only those of the log: data files are deleted by what the log says of them."""
+    log = tmp_path / "landed" / "order.events" / "_delta_log"
+    log.mkdir(parents=True)
+    files = [log / "00000000000000000000.json", log.parent / "part.parquet"]
+    for file in files:
+        file.touch()
+        os.utime(file, (500_000, 500_000))
+    age_delta_logs(tmp_path)
+    assert [file.stat().st_mtime for file in files] == [500_000 - SECONDS_OF_A_DAY, 500_000]
+
+
+@pytest.mark.parametrize(
+    ("of_day", "grows"),
+    [
+        ([min(number, 15) * 10_000 for number in range(DAYS)], False),
+        ([number * 10_000 for number in range(DAYS)], True),
+        ([500_000 + number * 2_000 for number in range(DAYS)], True),
+        ([500_000 if number < DAYS - 1 else 5_000_000 for number in range(DAYS)], False),
+    ],
+    ids=["flat after its age", "never deleted", "a hundredth a day stays", "one odd day"],
+)
+def test_growth_is_told_from_what_comes_and_goes(of_day: list[float], *, grows: bool) -> None:
+    """The last days are compared with the first after the longest age, by their medians."""
+    found = list(growing(rows(TRACKING, of_day)))
+    assert bool(found) == grows, found
+    assert all(TRACKING in sentence for sentence in found)
+
+
+def test_what_is_kept_on_purpose_may_grow() -> None:
+    """Fulfillments, rejections and dead letters are not deleted."""
+    for place in KEPT:
+        assert not list(growing(rows(place, [number * 1_000 for number in range(DAYS)])))
+
+
+def test_too_few_days_say_nothing() -> None:
+    """Before the longest age everything grows, and nobody claims that it does or does not."""
+    few = rows(TRACKING, [number * 10_000 for number in range(LONGEST)])
+    assert not is_long_enough(few)
+    found = describe(few, choice(), "a machine")
+    assert "too few days" in " ".join(lines(found))
+    assert is_flat(found)
+
+
+def test_a_bad_verdict_is_named_with_its_day() -> None:
+    """The year has failed then, whatever grows."""
+    lived = [day(1), day(2)._replace(ok=False, verdict="verdict: 1 missing")]
+    found = describe(lived, choice(), "a machine")
+    assert found["not_ok"] == ["day 2: verdict: 1 missing"]
+    assert not is_flat(found)
+
+
+def test_the_page_has_every_measure_and_its_picture(tmp_path: Path) -> None:
+    """Each measure is a chart, and each line a row of the table."""
+    measures = {name: {"somewhere": 3.0} for name in TOLERANCES}
+    lived = [day(number, **measures) for number in range(1, DAYS + 1)]
+    write(describe(lived, choice(), "a machine"), tmp_path / "year.md")
+    page = (tmp_path / "year.md").read_text()
+    picture = (tmp_path / "year.svg").read_text()
+    for name in measures:
+        assert f"| {name} | somewhere | 3 | 3 | 3 |" in page
+        assert name in picture
+    assert "nothing has grown" in page
+    assert SECONDS in picture
