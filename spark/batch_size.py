@@ -15,7 +15,7 @@ from spark.positions import Position
 from spark.settings import Settings
 
 PLACES = 5  # in each partition, evenly apart
-AT_ONCE = 1_000  # records, of all partitions together
+AT_ONCE = 100  # records, of all partitions together
 READ_SECONDS = 30  # at each place, until every partition has answered
 
 Headers = list[tuple[str, bytes | None]]
@@ -44,6 +44,7 @@ def sample_sizes(
         "enable.partition.eof": True,  # some offsets hold no record, and none may follow
         "fetch.message.max.bytes": 65_536,  # one record, or a few
         "queued.min.messages": 1,
+        "fetch.queue.backoff.ms": 10,  # by default it looks away for a second after each fetch
     }
     sizes = defaultdict(list)
     with Consumer(settings) as consumer:

@@ -14,6 +14,7 @@ from confluent_kafka import (
     Consumer,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
+    KafkaError,
     KafkaException,
     TopicPartition,
 )
@@ -24,6 +25,8 @@ from spark.session import exit_with_error
 EARLIEST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 BROKER_TIMEOUT_SECONDS = 30  # a broker that has not answered by then is down
+WITHOUT_LEADER = {KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION}
+LEADER_PAUSE_SECONDS = 0.1
 READ_SECONDS = 10  # a record that has not come by then will not
 
 Position = tuple[str, int]  # topic and partition
@@ -51,7 +54,26 @@ def partitions_of(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
 def offsets_at(
     admin: AdminClient, partitions: Iterable[Position], at: OffsetSpec
 ) -> dict[Position, int]:
-    """Return the first or the end offset of each partition, as seen by a read-committed reader."""
+    """Return the first or the end offset of each partition, as seen by a read-committed reader.
+
+    A partition that was just created, or that moves, has no leader for a moment.
+    """
+    asked = list(partitions)
+    deadline = time.monotonic() + BROKER_TIMEOUT_SECONDS
+    while True:
+        try:
+            return ask_for_offsets(admin, asked, at)
+        except KafkaException as failure:
+            has_no_leader = failure.args[0].code() in WITHOUT_LEADER
+            if not has_no_leader or time.monotonic() > deadline:
+                raise
+        time.sleep(LEADER_PAUSE_SECONDS)
+
+
+def ask_for_offsets(
+    admin: AdminClient, partitions: Iterable[Position], at: OffsetSpec
+) -> dict[Position, int]:
+    """Ask the brokers once."""
     request = {TopicPartition(*position): at for position in partitions}
     committed_only = IsolationLevel.READ_COMMITTED
     answers = admin.list_offsets(request, isolation_level=committed_only)

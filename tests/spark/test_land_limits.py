@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from spark.batch_size import offsets_in_a_batch
+from spark.batch_size import offsets_in_a_batch, sample_sizes
 from spark.land import explain, land
 from tests.spark.topics import Topics, each_once
 
@@ -105,3 +106,14 @@ def test_the_largest_records_decide_for_all_partitions(topics: Topics) -> None:
     assert offsets_in_a_batch(settings, waiting) == 20
     assert offsets_in_a_batch(settings, {(first, 0): range(100)}) == 10_000
     assert offsets_in_a_batch(settings, {(first, 1): range(0)}) == settings.land_max_offsets
+
+
+def test_a_look_at_what_waits_takes_no_second_for_each_fetch(topics: Topics) -> None:
+    """Each start of a landing looks at five places, and the client would pause at each of them."""
+    for topic in topics.names:
+        send(topics, topic, 2_000, size=400)
+    waiting = {(topic, number): range(1_000) for topic in topics.names for number in range(2)}
+    started = time.monotonic()
+    sizes = sample_sizes(topics.bootstrap_servers, waiting)
+    assert time.monotonic() - started < 5  # with pauses, more than 10
+    assert sizes.keys() == waiting.keys()

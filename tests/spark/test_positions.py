@@ -2,14 +2,22 @@
 
 import json
 import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from spark import standstill
 from spark.hops import make_hops
-from spark.positions import landing_behind, not_landed, starting_offsets
+from spark.positions import LATEST, landing_behind, not_landed, offsets_at, starting_offsets
 from spark.report import COUNTS, describe_reach, render_text, sort_by_path, verdict_of
 from spark.standstill import Behind, Patience, hops_behind
+
+Request = Mapping[Any, Any]
 
 
 def hop(name: str, **counts: int) -> dict[str, object]:
@@ -21,6 +29,37 @@ def test_starting_offsets_name_every_partition() -> None:
     """Spark wants each partition of each topic, or it starts none."""
     start = {("a", 0): 8, ("a", 1): 0, ("b", 0): 3}
     assert json.loads(starting_offsets(start)) == {"a": {"0": 8, "1": 0}, "b": {"0": 3}}
+
+
+class LeaderlessAdmin:
+    """Answers like the client of a broker whose partition has no leader for a while."""
+
+    def __init__(self, refusals: list[int]) -> None:
+        self.refusals = refusals
+
+    def list_offsets(self, request: Request, **_: object) -> Request:
+        """Refuse as long as there is a refusal, then say 7."""
+        [partition] = request
+        answer: Future[SimpleNamespace] = Future()
+        if self.refusals:
+            answer.set_exception(KafkaException(KafkaError(self.refusals.pop())))
+        else:
+            answer.set_result(SimpleNamespace(offset=7))
+        return {partition: answer}
+
+
+def ask(refusals: list[int]) -> dict[tuple[str, int], int]:
+    """The offsets that such a client gets."""
+    admin = cast("AdminClient", LeaderlessAdmin(refusals))
+    return offsets_at(admin, [("a", 0)], LATEST)
+
+
+def test_a_partition_that_has_no_leader_yet_is_asked_again() -> None:
+    """Landing does not end because a topic was made a moment ago; what lasts is an error."""
+    for_a_moment = [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE]
+    assert ask(for_a_moment) == {("a", 0): 7}
+    with pytest.raises(KafkaException):
+        ask([KafkaError.TOPIC_AUTHORIZATION_FAILED])
 
 
 @pytest.mark.parametrize(
