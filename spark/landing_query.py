@@ -138,6 +138,7 @@ def read_topics(
     options: dict[str, Any] = {
         "kafka.bootstrap.servers": settings.kafka_bootstrap_servers,
         "kafka.isolation.level": "read_committed",
+        "kafka.fetch.max.wait.ms": "20",  # a task reads what is there, and waits for nothing else
         "subscribe": ",".join(topics),
         "startingOffsets": starting_offsets(start),  # used without a checkpoint only
         "maxOffsetsPerTrigger": offsets_in_a_batch(settings, waiting),
