@@ -1,6 +1,6 @@
 """Retention of an outbox: a way to delete old events, for the role that may do nothing else."""
 
-# The digest is the one of spark/retired.sql. Rows that name no transaction are the oldest.
+# The digest is the one of spark/rows/retired.sql. Rows that name no transaction are the oldest.
 CREATE_RETIRED = """
     -- What retention has deleted from the outbox, so that it does not seem to be lost. `digest` is
     -- the sum of a hash over id, key and payload of each event.

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark.lock import exclusive_lock
-from spark.old_runs import delete_old_runs
+from spark.retiring.old_runs import delete_old_runs
 from spark.session import describe, exit_with_error, locate, log_progress, make_session
 from spark.settings import Settings
 

@@ -10,9 +10,9 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.events import Event
-from spark.frames import query
-from spark.landed_tables import table_path as landed_path
-from spark.retired_landed import read_retired
+from spark.lake.landed_tables import table_path as landed_path
+from spark.rows.frames import query
+from spark.rows.retired_landed import read_retired
 from spark.session import exit_with_error, locate, make_frame
 from spark.statements import read_statements
 

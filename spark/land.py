@@ -11,19 +11,19 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark.clock import clock_lead
-from spark.landing_query import (
+from spark.kafka.topic_ids import Later, parse_later
+from spark.lake.losses import FORM, Loss, parse_loss
+from spark.landing.clock import clock_lead
+from spark.landing.landing_query import (
     accept_later,
     accept_losses,
     find_start,
     start_landing,
 )
 from spark.lock import exclusive_lock
-from spark.losses import FORM, Loss, parse_loss
 from spark.parts import load_parts
 from spark.session import describe, exit_with_error, log_progress, make_session
 from spark.settings import Settings
-from spark.topic_ids import Later, parse_later
 from spark.topics import topics_to_land
 
 # What Kafka, Spark, its JVM or a file may raise.

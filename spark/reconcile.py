@@ -16,10 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from contract import names
-from spark import outcome, report
-from spark.comparison import compare, find_behind, path_of
-from spark.frames import end_offsets
-from spark.horizon import (
+from spark.judging import outcome
+from spark.judging.comparison import compare, find_behind, path_of
+from spark.judging.horizon import (
     RUN_ID,
     Horizon,
     JudgeAllError,
@@ -32,11 +31,16 @@ from spark.horizon import (
     read_versions,
     reason_to_judge_all,
 )
+from spark.judging.seal import Run, seal
+from spark.judging.settled import Options, settle
+from spark.judging.since import compare_since, confirm_due
+from spark.kafka.topic_ids import describe_later
+from spark.lake.losses import read_accepted
 from spark.lock import exclusive_lock
-from spark.losses import read_accepted
 from spark.parts import Part, load_parts
-from spark.retired_landed import read_retired
-from spark.seal import Run, seal
+from spark.reporting import report
+from spark.rows.frames import end_offsets
+from spark.rows.retired_landed import read_retired
 from spark.session import (
     STARTED_AT,
     describe,
@@ -47,9 +51,6 @@ from spark.session import (
     make_session,
 )
 from spark.settings import TRACKING, Settings
-from spark.settled import Options, settle
-from spark.since import compare_since, confirm_due
-from spark.topic_ids import describe_later
 from spark.topics import Topics
 
 Row = dict[str, Any]

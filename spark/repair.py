@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.acts import Act, Finding, Proposal, for_people, propose, topic_of
-from spark.both_sides import show_both_sides
-from spark.landed_repairs import Problems, land_records, remove_repeats
-from spark.outcome import DEFECTS
+from spark.judging.outcome import DEFECTS
+from spark.kafka.topic_ids import find_recreated, read_seen
 from spark.parts import load_parts
 from spark.reconcile import FAILURES
-from spark.repair_log import RepairLog, open_log
-from spark.sent_again import hand_over, resend_events, send_entries
+from spark.repairing.acts import Act, Finding, Proposal, for_people, propose, topic_of
+from spark.repairing.both_sides import show_both_sides
+from spark.repairing.landed_repairs import Problems, land_records, remove_repeats
+from spark.repairing.repair_log import RepairLog, open_log
+from spark.repairing.sent_again import hand_over, resend_events, send_entries
 from spark.session import (
     STARTED_AT,
     describe,
@@ -27,7 +28,6 @@ from spark.session import (
     make_session,
 )
 from spark.settings import Settings
-from spark.topic_ids import find_recreated, read_seen
 
 SHOWN = 20  # findings for people, with the rows of both sides
 

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from spark.horizon import NotCheckedError
-from spark.old_landed import find_old_landed
-from spark.old_runs import delete_old_runs, find_old_runs
+from spark.judging.horizon import NotCheckedError
+from spark.judging.seal import Run
+from spark.judging.settled import Options
 from spark.parts import Part, load_parts
-from spark.purge import Limits, Old, Purge, find_limits, find_old_outboxes, find_old_rows
 from spark.reconcile import FAILURES, Result, run
-from spark.seal import Run
+from spark.retiring.old_landed import find_old_landed
+from spark.retiring.old_runs import delete_old_runs, find_old_runs
+from spark.retiring.purge import Limits, Old, Purge, find_limits, find_old_outboxes, find_old_rows
 from spark.session import STARTED_AT, describe, exit_with_error, log_progress, make_session
 from spark.settings import TRACKING, Settings, refuse_young
-from spark.settled import Options
 
 COLUMNS = ("what", "older than", "would go", "the first of", "deleted")
 LINE = "{:<26} {:>10} {:>12}  {:<19} {:>12}"

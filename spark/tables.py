@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from contract.events import EVENTS
 from spark.event_tables import rebuild_table, table_path, update_table
-from spark.landed_tables import is_landed
+from spark.lake.landed_tables import is_landed
 from spark.lock import exclusive_lock
 from spark.session import describe, exit_with_error, log_progress, make_session
 from spark.settings import Settings

@@ -23,11 +23,11 @@ from ops.jars import fetch_jars
 from ops.settings import ROOT, Settings
 from ops.stack.stack import Stack
 from service.database import connect_to
+from spark.judging.settled import Options
 from spark.parts import load_parts
 from spark.reconcile import Result, run
 from spark.session import make_session
 from spark.settings import Settings as SparkSettings
-from spark.settled import Options
 
 # The first of three hundred ports for the tests' own.
 PORTS = int(os.environ.get("TEST_PORTS", "15500"))

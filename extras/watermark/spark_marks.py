@@ -5,7 +5,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from contract.names import DEAD_LETTER_TOPIC
-from spark.frames import query
+from spark.rows.frames import query
 from spark.statements import read_statements
 
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))

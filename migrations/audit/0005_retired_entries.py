@@ -5,7 +5,7 @@ from alembic import op
 revision = "0005"
 down_revision = "0004"
 
-# The digest is the one of spark/retired.sql.
+# The digest is the one of spark/rows/retired.sql.
 UP = """
     -- What retention has deleted of the entries: by the positions of their events, from which they
     -- are made again. `digest` is the sum of a hash over offset, key, id and body of each entry.

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from ops.settings import Env
 from ops.topic import reader, span_of, spans, starts_since
 from ops.trace.databases import Position
-from spark.positions import kafka_topic
+from spark.kafka.positions import kafka_topic
 
 SECONDS = 5.0  # for one answer of the broker
 SCAN_SECONDS = 3.0  # for a look through many records

@@ -9,9 +9,9 @@ from contract.events import EVENTS, Event
 from contract.samples import every_sample
 from ops.stack.stack import Stack
 from spark.event_tables import update_table
+from spark.judging.settled import land_here
 from spark.parts import load_parts
 from spark.settings import Settings
-from spark.settled import land_here
 from spark.topics import topics_to_land
 from tests.client import Sent, fresh, query, send, until_handled, until_published
 

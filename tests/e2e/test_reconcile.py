@@ -30,15 +30,15 @@ from spark.hops import (
     input_to_tracking,
     ledger_to_input,
 )
-from spark.landing_query import accept_later, accept_losses, start_landing
-from spark.losses import parse_loss
+from spark.judging.settled import Options
+from spark.kafka.topic_ids import Later, find_topic_ids
+from spark.lake.losses import parse_loss
+from spark.landing.landing_query import accept_later, accept_losses, start_landing
 from spark.parts import load_parts
 from spark.reconcile import run
-from spark.report import shorten
+from spark.reporting.report import shorten
+from spark.rows.snapshot import Selection, open_snapshot, select_rows, table_statements
 from spark.settings import Settings as SparkSettings
-from spark.settled import Options
-from spark.snapshot import Selection, open_snapshot, select_rows, table_statements
-from spark.topic_ids import Later, find_topic_ids
 from spark.topics import topics_to_land
 from tests.builders import value
 from tests.client import (

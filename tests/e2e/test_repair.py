@@ -17,12 +17,12 @@ from pyspark.sql import SparkSession
 
 from contract.names import INPUT_TOPIC, SUBSCRIBER
 from ops.stack.stack import Stack
-from spark.acts import Act, Finding
 from spark.hops import OUTBOX_TO, TOPICS_TO_LANDED, TRACKING_TO_DECISION, input_to_tracking
-from spark.landing_query import accept_losses, start_landing
-from spark.losses import parse_loss, read_accepted
+from spark.lake.losses import parse_loss, read_accepted
+from spark.landing.landing_query import accept_losses, start_landing
 from spark.parts import load_parts
 from spark.repair import Step, do, latest_run, read_findings
+from spark.repairing.acts import Act, Finding
 from spark.settings import Settings
 from spark.topics import topics_to_land
 from tests.builders import value
@@ -237,7 +237,8 @@ def test_planted_defects_are_repaired_while_orders_come(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from spark import landed_repairs, repair, repair_log, sent_again
+from spark import repair
+from spark.repairing import landed_repairs, repair_log, sent_again
 
 reached = Path(sys.argv.pop(1))
 

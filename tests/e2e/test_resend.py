@@ -14,7 +14,7 @@ from deltalake import DeltaTable, QueryBuilder
 from psycopg.errors import InsufficientPrivilege
 
 from ops.stack.stack import Stack
-from spark.sent_again import UNPUBLISHED, resend_events
+from spark.repairing.sent_again import UNPUBLISHED, resend_events
 from spark.settings import Settings
 from tests.client import (
     Landed,

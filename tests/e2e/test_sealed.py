@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from contract.names import INPUT_TOPIC, SUBSCRIBER
 from ops.stack.stack import Stack
 from spark.hops import input_to_tracking
-from spark.horizon import (
+from spark.judging.horizon import (
     Horizon,
     NotCheckedError,
     write_horizon,
@@ -137,7 +137,13 @@ def test_what_was_late_is_judged_later(stack: Stack, judge_since: JudgeSince) ->
 
 @pytest.mark.prove
 @pytest.mark.parametrize(
-    "step", ["reconcile.store_outcomes", "seal.find_open", "seal.write_open", "seal.write_horizon"]
+    "step",
+    [
+        "reconcile.store_outcomes",
+        "judging.seal.find_open",
+        "judging.seal.write_open",
+        "judging.seal.write_horizon",
+    ],
 )
 def test_a_run_that_is_killed_changes_nothing(
     stack: Stack, judge_since: JudgeSince, monkeypatch: pytest.MonkeyPatch, step: str
@@ -180,9 +186,8 @@ def kill_at(step: str, judge_since: JudgeSince, monkeypatch: pytest.MonkeyPatch)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(
-            "spark.outcome.count_open", lambda _counts: 1
-        )  # so that outcomes are stored
+        # So that outcomes are stored.
+        patched.setattr("spark.judging.outcome.count_open", lambda _counts: 1)
         patched.setattr(f"spark.{step}", die)
         with pytest.raises(KeyboardInterrupt):
             judge_since()
@@ -241,7 +246,7 @@ def test_nothing_is_checked_on_another_ground(
         write_horizon(spark, delta_root, subscriber, one._replace(moments=moments))
 
     with monkeypatch.context() as patched:
-        patched.setattr("spark.seal.write_horizon", write_later)
+        patched.setattr("spark.judging.seal.write_horizon", write_later)
         judge_since()
     with pytest.raises(NotCheckedError, match="database fulfillment has failed over"):
         judge_since()

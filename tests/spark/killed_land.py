@@ -16,7 +16,7 @@ from threading import Thread
 
 from pyspark.sql import DataFrame
 
-from spark.landing_query import Append, append_once, start_landing
+from spark.landing.landing_query import Append, append_once, start_landing
 from spark.session import make_session
 from spark.settings import Settings
 

@@ -9,8 +9,8 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame, SparkSession
 
 from spark.compact import Compacted, Files, compact_lake, compact_table, say
-from spark.landed_tables import PROPERTIES, table_path
-from spark.landing_query import append_once, start_landing
+from spark.lake.landed_tables import PROPERTIES, table_path
+from spark.landing.landing_query import append_once, start_landing
 from tests.spark.topics import Topics, land_once, rows_of
 
 BATCHES = 3

@@ -120,7 +120,7 @@ def test_control_without_a_look_at_the_log_its_rows_are_gone(
     spark: SparkSession, topics: Topics, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nobody looks, landing goes on over the empty log, and ten rows are missing."""
-    monkeypatch.setattr("spark.landing_query.refuse_damaged_logs", lambda *_: None)
+    monkeypatch.setattr("spark.landing.landing_query.refuse_damaged_logs", lambda *_: None)
     first, _ = topics.names
     empty(newest(lake / "landed" / first / "_delta_log", "*.json"))
     forget_logs(spark)

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.names import AUDIT_TOPIC
-from spark.digest import Digests, add_counts, digest
-from spark.outcome import count_outcomes, first_findings, judge
+from spark.judging.digest import Digests, add_counts, digest
+from spark.judging.outcome import count_outcomes, first_findings, judge
 from tests.spark.test_hops import DEFECTS, LAWFUL
 from tests.spark.world import FULFILLMENTS, World
 

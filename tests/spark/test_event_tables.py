@@ -23,7 +23,7 @@ from spark.event_tables import (
     table_path,
     update_table,
 )
-from spark.landed_tables import table_path as landed_path
+from spark.lake.landed_tables import table_path as landed_path
 from spark.tables import count_rows, say
 from tests.spark.topics import Topics, land_once
 

@@ -7,10 +7,10 @@ from pyspark.sql import SparkSession
 
 from contract.events import EVENTS
 from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC, OTHER_OUTBOXES
-from spark.landed_tables import COLUMNS, make_tables, read_landed, table_path
+from spark.judging.settled import former_topics
+from spark.lake.landed_tables import COLUMNS, make_tables, read_landed, table_path
 from spark.parts import Part, load_parts
 from spark.settings import Settings
-from spark.settled import former_topics
 from spark.topics import topics_to_land
 
 # The columns of the tables that version 0.1 landed: they must stay readable.

@@ -24,10 +24,10 @@ from spark.hops import (
     input_to_tracking,
     ledger_to_input,
 )
-from spark.losses import Loss
-from spark.outcome import count_outcomes, first_findings, late_partitions
-from spark.report import COUNTS
-from spark.snapshot import OTHER_VALUE
+from spark.judging.outcome import count_outcomes, first_findings, late_partitions
+from spark.lake.losses import Loss
+from spark.reporting.report import COUNTS
+from spark.rows.snapshot import OTHER_VALUE
 from tests.spark.world import (
     DECIDING,
     FULFILLMENTS,

@@ -11,7 +11,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.landing_query import start_landing
+from spark.landing.landing_query import start_landing
 from spark.parts import load_parts
 from spark.settings import Settings
 from spark.topics import topics_to_land

@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.landing_query import append_once, start_landing
+from spark.landing.landing_query import append_once, start_landing
 from spark.lock import exclusive_lock
 from tests.spark.topics import Topics, each_once
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.landing_query import start_landing
+from spark.landing.landing_query import start_landing
 from tests.spark.topics import Topics, each_once
 
 # A job of its own starts a JVM: seconds, or minutes where others have the processors.

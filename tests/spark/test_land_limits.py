@@ -12,8 +12,8 @@ from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from spark.batch_size import offsets_in_a_batch, sample_sizes
 from spark.land import explain, land
+from spark.landing.batch_size import offsets_in_a_batch, sample_sizes
 from tests.spark.topics import Topics, each_once
 
 

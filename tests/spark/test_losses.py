@@ -9,9 +9,9 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from spark.lake.losses import Loss, find_losses, parse_loss, read_accepted
 from spark.land import land
-from spark.landing_query import accept_losses
-from spark.losses import Loss, find_losses, parse_loss, read_accepted
+from spark.landing.landing_query import accept_losses
 from tests.spark.topics import PARTITIONS, Topics, each_once, land_once
 
 

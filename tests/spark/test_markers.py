@@ -6,11 +6,11 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.frames import expected_offsets
-from spark.landed_tables import landed_positions, read_landed
-from spark.landing_query import landed_so_far, start_landing
-from spark.markers import expected_records
-from spark.positions import Position, current_offsets, not_landed, partitions_of
+from spark.kafka.positions import Position, current_offsets, not_landed, partitions_of
+from spark.lake.landed_tables import landed_positions, read_landed
+from spark.landing.landing_query import landed_so_far, start_landing
+from spark.rows.frames import expected_offsets
+from spark.rows.markers import expected_records
 from tests.client import fresh
 from tests.spark.topics import Topics
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from spark.old_runs import RUN_ID, delete_old_runs
+from spark.retiring.old_runs import RUN_ID, delete_old_runs
 from spark.session import make_frame
 
 COMPARED, BEHIND = '[{"hop": "a"}]', "[]"

@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from spark import standstill
 from spark.hops import make_hops
-from spark.positions import LATEST, landing_behind, not_landed, offsets_at, starting_offsets
-from spark.report import COUNTS, describe_reach, render_text, sort_by_path, verdict_of
-from spark.standstill import Behind, Patience, hops_behind
+from spark.judging import standstill
+from spark.judging.standstill import Behind, Patience, hops_behind
+from spark.kafka.positions import LATEST, landing_behind, not_landed, offsets_at, starting_offsets
+from spark.reporting.report import COUNTS, describe_reach, render_text, sort_by_path, verdict_of
 
 Request = Mapping[Any, Any]
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from spark.kafka.topic_ids import Later, find_recreated, find_topic_ids
+from spark.lake.losses import Loss
 from spark.land import land, parse_accepted
-from spark.landing_query import accept_later, append_once, start_landing
-from spark.losses import Loss
-from spark.topic_ids import Later, find_recreated, find_topic_ids
+from spark.landing.landing_query import accept_later, append_once, start_landing
 from tests.own_service import make_again
 from tests.spark.topics import PARTITIONS, Topics, each_once, land_once, rows_of
 
@@ -140,7 +140,7 @@ def test_a_topic_that_is_created_again_while_it_lands_stops_the_job(
 
     monkeypatch.setattr("spark.land.start_landing", partial(start_landing, append=append))
     if protection == "off":
-        monkeypatch.setattr("spark.landing_query.confirm", lambda *_: None)
+        monkeypatch.setattr("spark.landing.landing_query.confirm", lambda *_: None)
     settings = lake.topics.settings(lake.root).model_copy(update={"land_max_offsets": 10})
 
     def land_all() -> None:

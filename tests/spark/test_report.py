@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 from contract.names import DEAD_LETTER_TOPIC, INPUT_TOPIC
 from spark.hops import OUTBOX_TO, make_hops
-from spark.losses import Accepted, Loss
-from spark.outcome import DEFECTS
-from spark.picture import draw
-from spark.report import COUNTS, Row, render_page, render_text, verdict_of
-from spark.snapshot import Holder
-from spark.standstill import Behind
+from spark.judging.outcome import DEFECTS
+from spark.judging.standstill import Behind
+from spark.lake.losses import Accepted, Loss
+from spark.reporting.picture import draw
+from spark.reporting.report import COUNTS, Row, render_page, render_text, verdict_of
+from spark.rows.snapshot import Holder
 from tests.spark.world import DECIDING
 
 OUTBOX_TOPICS = ["fulfillment.events", "rejection.events", DEAD_LETTER_TOPIC]

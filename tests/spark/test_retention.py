@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from contract.events import EVENTS
 from contract.names import AUDIT_DATABASE, AUDIT_TOPIC, DATABASE, DEAD_LETTER_TOPIC, INPUT_TOPIC
 from ops.stack.stack import Stack
-from spark import old_landed, purge, retention
+from spark import retention
 from spark.event_tables import rebuild_table
 from spark.hops import (
     FORGOTTEN_TO_LANDED,
@@ -24,9 +24,10 @@ from spark.hops import (
     RETIRED_TO_LANDED,
     TRACKING_TO_OUTBOX,
 )
+from spark.judging.settled import Options
 from spark.parts import load_parts
+from spark.retiring import old_landed, purge
 from spark.settings import Settings
-from spark.settled import Options
 from tests.builders import value
 from tests.client import Sent, connect, ends, fresh, query, send, until_handled
 from tests.e2e.test_reconcile import defects_in, event_of, publish

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from contract.names import DATABASE, INPUT_TOPIC
 from ops.stack.stack import Stack
-from spark.horizon import Horizon, next_transaction, read_horizon
+from spark.judging.horizon import Horizon, next_transaction, read_horizon
 from tests.client import connect, fresh, query, until_handled
 from tests.e2e.test_reconcile import defects_in, event_of, publish
 from tests.load import orders
@@ -144,7 +144,7 @@ def test_control_without_the_rotation_only_a_full_run_finds_it(
     rotate(full=True)
     change_in_place("total = total + 0.01", "fulfillment", changed)
     with monkeypatch.context() as patched:
-        patched.setattr("spark.since.find_due", lambda *_: [])
+        patched.setattr("spark.judging.since.find_due", lambda *_: [])
         for _ in range(2 * ROUNDS):
             result = rotate()
             assert result["since"]

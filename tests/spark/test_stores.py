@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from contract.names import INPUT_TOPIC
 from spark.hops import TRACKING_TO_OUTBOX, input_to_tracking
-from spark.outcome import count_outcomes, first_findings
+from spark.judging.outcome import count_outcomes, first_findings
 from tests.spark.world import World
 
 INPUT = input_to_tracking(INPUT_TOPIC)

@@ -11,7 +11,7 @@ from confluent_kafka.cimpl import NewTopic
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from spark.landing_query import start_landing
+from spark.landing.landing_query import start_landing
 from spark.settings import Settings
 
 PARTITIONS = 2

@@ -18,13 +18,14 @@ from contract.names import (
     INPUT_TOPIC,
     OTHER_OUTBOXES,
 )
-from spark import frames, outcome
 from spark.hops import make_hops, union_hops
-from spark.landed_tables import SCHEMA
-from spark.losses import Loss
+from spark.judging import outcome
+from spark.lake.landed_tables import SCHEMA
+from spark.lake.losses import Loss
 from spark.parts import Part
-from spark.retired import remember_retired
-from spark.retired_landed import SUMS_SCHEMA, Retired, set_apart
+from spark.rows import frames
+from spark.rows.retired import remember_retired
+from spark.rows.retired_landed import SUMS_SCHEMA, Retired, set_apart
 from spark.settings import Settings
 from spark.topics import topics_to_land
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contract.names import DATABASE, INPUT_TOPIC
-from spark.horizon import (
+from spark.judging.horizon import (
     RUN_ID,
     Horizon,
     JudgeAllError,
@@ -21,8 +21,8 @@ from spark.horizon import (
     refuse_other_tables,
     refuse_other_topics,
 )
-from spark.shares import Share, Sum, changed_parts, find_due, merge
-from spark.snapshot import Moment
+from spark.judging.shares import Share, Sum, changed_parts, find_due, merge
+from spark.rows.snapshot import Moment
 
 FULFILLMENTS = "fulfillment.events"
 MOMENT = Moment("0/1000", "700:705:701,703", "7000", 1)

@@ -3,7 +3,6 @@
 import pytest
 
 from contract.names import AUDIT_TOPIC, INPUT_TOPIC
-from spark.acts import Act, Finding, for_people, propose
 from spark.hops import (
     AUDIT_ENTRY_TO_OUTBOX,
     LEDGER_TO_OUTCOME,
@@ -15,8 +14,9 @@ from spark.hops import (
     input_to_tracking,
     ledger_to_input,
 )
-from spark.outcome import DEFECTS
+from spark.judging.outcome import DEFECTS
 from spark.repair import conclude, is_repaired
+from spark.repairing.acts import Act, Finding, for_people, propose
 
 TO_AUDIT_TOPIC = f"outbox → {AUDIT_TOPIC}"
 TO_TRACKING = input_to_tracking(INPUT_TOPIC)

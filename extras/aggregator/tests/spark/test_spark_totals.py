@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 from contract.names import INPUT_TOPIC
 from extras.aggregator.spark_totals import HOP, part
 from extras.aggregator.tests.batches import COMPLETE, Log, expected, item
-from spark.frames import identify_landed, query
-from spark.outcome import first_findings
+from spark.judging.outcome import first_findings
+from spark.rows.frames import identify_landed, query
 from spark.settings import Settings
 from spark.topics import topics_to_land
 from tests.spark.world import SCHEMAS, SETTLED, World

@@ -22,8 +22,8 @@ from service.dedup import load_store
 from service.handler import Steps, handle
 from service.record import Headers, Record, read
 from service.write import write
-from spark.landed_tables import SCHEMA, read_landed
-from spark.landing_query import start_landing
+from spark.lake.landed_tables import SCHEMA, read_landed
+from spark.landing.landing_query import start_landing
 from spark.settings import Settings as SparkSettings
 from tests.builders import settle_all, take_all, value
 from tests.client import Sent, fresh, query, send, until, until_handled, until_published

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from extras.watermark.spark_marks import watermarked
-from spark.landed_tables import SCHEMA
+from spark.lake.landed_tables import SCHEMA
 
 TOPIC = "order.events"
 Header = tuple[str, bytes | None]

@@ -18,7 +18,7 @@ from lab.bench.textbook import DefectError, join_in_duckdb, join_in_spark
 from lab.environment import connect_as_admin, throwaway_stack
 from ops.settings import ROOT, Settings
 from ops.stack.stack import silently
-from spark.horizon import Horizon
+from spark.judging.horizon import Horizon
 from spark.settings import Settings as SparkSettings
 
 pytestmark = pytest.mark.prove

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 
 from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC, SUBSCRIBER
 from lab.environment import connect_as_admin
-from spark.landed_tables import COLUMNS, make_tables, table_path
+from spark.lake.landed_tables import COLUMNS, make_tables, table_path
+from spark.rows.snapshot import open_snapshots
 from spark.settings import Settings
-from spark.snapshot import open_snapshots
 from spark.statements import read_statements
 from spark.topics import topics_to_land
 

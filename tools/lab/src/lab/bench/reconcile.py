@@ -15,21 +15,21 @@ from lab.bench.fill import fill
 from lab.bench.numbers import Number, compare
 from lab.bench.textbook import DefectError, join_in_duckdb, join_in_spark
 from ops.stack.stack import Stack
-from spark.comparison import Judged
-from spark.comparison import compare as compare_hops
-from spark.frames import read_ledger
-from spark.horizon import RUN_ID, Horizon, read_horizon, read_versions
-from spark.landed_tables import landed_positions, read_landed
-from spark.positions import Position
-from spark.report import verdict_of
-from spark.seal import Run, seal
+from spark.judging.comparison import Judged
+from spark.judging.comparison import compare as compare_hops
+from spark.judging.horizon import RUN_ID, Horizon, read_horizon, read_versions
+from spark.judging.seal import Run, seal
+from spark.judging.settled import Databases, Extent, Settled, persist_all, select_since
+from spark.judging.shares import Share
+from spark.judging.since import compare_since, confirm_due
+from spark.judging.standstill import GroupLook, Patience
+from spark.kafka.positions import Position
+from spark.lake.landed_tables import landed_positions, read_landed
+from spark.reporting.report import verdict_of
+from spark.rows.frames import read_ledger
+from spark.rows.snapshot import open_snapshots, read_tables, select_all
 from spark.session import make_session
 from spark.settings import Settings
-from spark.settled import Databases, Extent, Settled, persist_all, select_since
-from spark.shares import Share
-from spark.since import compare_since, confirm_due
-from spark.snapshot import open_snapshots, read_tables, select_all
-from spark.standstill import GroupLook, Patience
 from spark.topics import Topics, topics_to_land
 
 TIMES_AS_MANY = 10  # as for memory: few orders show what a session costs, and nothing else
@@ -163,7 +163,7 @@ def new_run_id() -> str:
 
 @contextmanager
 def settle(lake: Lake, horizon: Horizon | None = None) -> Iterator[Settled]:
-    """Read the databases, as spark/settled.py does with a Kafka beside it; keep nothing."""
+    """Read the databases, as spark/judging/settled.py does with a Kafka beside it; keep nothing."""
     settings = lake.settings
     patience = Patience(deadline=time.monotonic(), standstill_seconds=0)
     topic = lake.topics.input

@@ -11,16 +11,16 @@ from psycopg.conninfo import make_conninfo
 from pyspark.sql import SparkSession
 
 from contract.names import AUDIT_DATABASE, DATABASE
-from spark.landed_tables import read_landed, table_path
-from spark.settings import Settings
-from spark.settled import persist_all
-from spark.snapshot import (
+from spark.judging.settled import persist_all
+from spark.lake.landed_tables import read_landed, table_path
+from spark.rows.snapshot import (
     Selection,
     open_snapshots,
     read_tables,
     select_rows,
     table_statements,
 )
+from spark.settings import Settings
 from spark.statements import read_statements
 
 JOINS = read_statements(Path(__file__).with_suffix(".sql"))

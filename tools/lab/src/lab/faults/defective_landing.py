@@ -8,7 +8,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from spark import land
-from spark.landing_query import append_once, start_landing
+from spark.landing.landing_query import append_once, start_landing
 
 
 def append_under_one_id(rows: DataFrame, path: str, _query_id: str, batch_id: int) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lab.faults.points import Points
 from spark import land
-from spark.landing_query import append_once, start_landing
+from spark.landing.landing_query import append_once, start_landing
 
 if __name__ == "__main__":
     append = Points(Path(os.environ["FAULT_POINTS"])).around("append", append_once)

@@ -13,7 +13,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from spark.positions import partitions_of
+from spark.kafka.positions import partitions_of
 from spark.settings import SECONDS_OF_A_DAY, Settings
 
 # A quarter of the defaults, so that a year is long enough to come past the longest one.

@@ -18,9 +18,9 @@ from ops.produce import new_run, produce
 from ops.progress import Note
 from ops.stack.stack import Stack
 from spark.compact import compact_lake
+from spark.judging.settled import Options
 from spark.retention import retain
 from spark.settings import Settings
-from spark.settled import Options
 
 Measures = Mapping[str, Mapping[str, float]]  # by name and place
 SECONDS = "seconds of a day's jobs"

@@ -1,0 +1,1 @@
+"""What became of each id: all of them, or those that came since the last run."""

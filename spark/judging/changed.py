@@ -1,0 +1,76 @@
+"""Landed rows that were added, removed or altered since the horizon at offsets that it had judged.
+
+Delta's log names the files that each version added and removed. What stands in both is only in
+another file: a table that was compacted has not changed.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark.judging.horizon import Horizon, NotCheckedError, Version, list_versions
+from spark.lake.landed_tables import COLUMNS, SCHEMA, table_path
+from spark.rows.frames import query
+from spark.session import make_frame
+from spark.statements import read_statements
+
+STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
+FILE = "struct<path string, dataChange boolean, deletionVector struct<storageType string>>"
+ACTIONS = f"add {FILE}, remove {FILE}"
+POSITION_SCHEMA = "topic string, partition int, offset bigint"
+
+
+def find_changed(
+    spark: SparkSession,
+    delta_root: str,
+    horizon: Horizon,
+    versions: Mapping[str, Version],
+) -> DataFrame:
+    """Return the positions before the horizon at which a table holds other rows than then."""
+    changed = make_frame(spark, [], POSITION_SCHEMA)
+    for topic, version in versions.items():
+        path = table_path(delta_root, topic)
+        logs = logs_since(spark, path, topic, horizon, version)
+        if not logs:
+            continue
+        actions = spark.read.schema(ACTIONS).json(logs)
+        refuse_deletion_vectors(actions, topic, horizon)
+        added = read_files(actions, path, "add")
+        removed = read_files(actions, path, "remove")
+        frames = {"added": added, "removed": removed}
+        of_topic = query(STATEMENTS["changed"], frames, ends=json.dumps(horizon.ends))
+        changed = changed.union(of_topic)
+    return changed
+
+
+def logs_since(
+    spark: SparkSession, path: str, topic: str, horizon: Horizon, version: Version
+) -> list[str]:
+    """Return the log files of the versions since the horizon's."""
+    logs = list_versions(spark, path)
+    judged = horizon.versions[topic].number
+    numbers = range(judged + 1, version.number + 1)
+    if any(number not in logs for number in numbers):
+        raise NotCheckedError(f"log files of {path} are gone that were written", horizon)
+    return [logs[number] for number in numbers]
+
+
+def refuse_deletion_vectors(actions: DataFrame, topic: str, horizon: Horizon) -> None:
+    """Raise an error if rows were deleted that still stand in their files."""
+    is_marked = "add.deletionVector is not null or remove.deletionVector is not null"
+    if not actions.where(is_marked).isEmpty():
+        raise NotCheckedError(f"rows of {topic} were deleted by deletion vectors", horizon)
+
+
+def read_files(actions: DataFrame, path: str, action: str) -> DataFrame:
+    """Return the rows of the data files that were added or removed; others are only rewritten."""
+    spark = actions.sparkSession
+    of_data = actions.where(f"{action}.dataChange").select(f"{action}.path").distinct()
+    names = [unquote(row.path) for row in of_data.collect()]
+    if not names:
+        return make_frame(spark, [], SCHEMA)
+    files = [f"{path}/{name}" for name in names]
+    return spark.read.schema(SCHEMA).parquet(*files).select(*COLUMNS)

@@ -1,0 +1,194 @@
+"""The comparison of every hop: the lake beside the databases, judged by digests or id by id."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from contract import names
+from spark.hops import (
+    OUTBOX_TO,
+    TRACKING_TO_AUDIT_MARK,
+    Hop,
+    input_to_tracking,
+    make_hops,
+    union_hops,
+)
+from spark.judging import outcome
+from spark.judging.digest import add_counts, count_buckets, digest
+from spark.judging.settled import Extent, Settled
+from spark.judging.standstill import Behind, GroupLook, Patience, hops_behind
+from spark.kafka.positions import Position
+from spark.lake.landed_tables import landed_positions, read_landed, read_within
+from spark.lake.losses import Loss
+from spark.parts import Part
+from spark.rows.frames import (
+    Frames,
+    derive_frames,
+    identify_landed,
+    late_sources,
+    lost_offsets,
+    place_ledger,
+    remember_forgotten,
+    remember_handled,
+)
+from spark.rows.markers import expected_records
+from spark.rows.retired import remember_retired
+from spark.rows.retired_landed import read_retired, set_apart
+from spark.session import log_progress
+from spark.settings import TRACKING, Settings
+from spark.topics import Topics
+
+Row = dict[str, Any]
+
+ROWS_OF_AN_ORDER = 5  # in the databases: tracking, fulfillment, audit entry, and two events
+
+
+class Judged(NamedTuple):
+    """What became of the ids."""
+
+    outcomes: DataFrame  # of each id that was judged alone
+    counts: list[Row]  # of all ids
+    landed: DataFrame  # the landed records
+    read_again: Callable[[Mapping[Position, range]], DataFrame]  # the same as they landed
+
+
+def compare(
+    spark: SparkSession,
+    settings: Settings,
+    parts: Sequence[Part],
+    settled: Settled,
+    losses: Sequence[Loss],
+) -> Judged:
+    """Return what became of every id."""
+    topics = settled.topics
+    databases = settled.databases
+    retired = read_retired(spark, settings.delta_root)
+    tables = read_landed(spark, settings.delta_root, topics.all()).where(retired.is_left())
+    extent = Extent(*map(retired.clip_extent, settled.extent))
+    lake = read_lake(settings, tables, topics, extent, retired.clip(losses))
+    frames = databases.frames | lake | {"noted": retired.sums}
+    if settled.extent.earlier:
+        frames["ledger"] = place_ledger(frames)
+    if settings.dedup_store != TRACKING:
+        frames["tracking"] = remember_handled(frames)
+    frames |= remember_forgotten(frames)
+    frames |= remember_retired(frames, tables)
+    frames |= set_apart(frames, retired)
+    rows, late = rows_of_hops(frames, parts, topics, settled.group.committed)
+    if settings.dedup_store != TRACKING:  # no other store keeps the receiver's answer
+        rows = rows.where(F.col("hop") != TRACKING_TO_AUDIT_MARK)
+    stuck_hops = hops_of_slots(databases.not_passed, topics)
+    orders = databases.rows // ROWS_OF_AN_ORDER
+    buckets = count_buckets(orders) if orders >= settings.reconcile_digest_orders else 0
+    outcomes, counts = judge(rows, late, stuck_hops, buckets)
+    log_progress("every hop is compared")
+    read_again = partial(read_within, spark, settings.delta_root, topics.all())
+    return Judged(outcomes, counts, frames["landed"], read_again)
+
+
+def path_of(topics: Topics, parts: Sequence[Part]) -> list[Hop]:
+    """Return the hops of the core, and behind them those of the extras."""
+    hops = make_hops(topics.input)
+    for part in parts:
+        hops += part.hops
+    return hops
+
+
+def read_lake(
+    settings: Settings,
+    tables: DataFrame,
+    topics: Topics,
+    extent: Extent,
+    losses: Sequence[Loss],
+) -> Frames:
+    """Return what has landed, every offset that must have, and those of losses."""
+    landed = identify_landed(tables, extent.all(), topics)
+    landed.persist()
+    found = landed_positions(landed)
+    log_progress("everything has landed")
+    firsts = {position: offsets.start for position, offsets in found.items()}
+    for loss in losses:
+        position = (loss.topic, loss.partition)
+        firsts[position] = min(loss.first, firsts.get(position, loss.first))
+    expected = {}
+    for position, offsets in extent.all().items():
+        # Kafka may have deleted what landed long ago.
+        first = min(offsets.start, firsts.get(position, offsets.start))
+        expected[position] = range(first, offsets.stop)
+    return {
+        "landed": landed,
+        "expected_offset": expected_records(settings, landed, expected, extent.current),
+        "lost_offset": lost_offsets(tables.sparkSession, losses),
+    }
+
+
+def rows_of_hops(
+    frames: Frames, parts: Sequence[Part], topics: Topics, committed: Mapping[int, int]
+) -> tuple[DataFrame, DataFrame]:
+    """Return the rows of all hops, and the sources that are late."""
+    late = late_sources(frames, topics, committed)
+    derived = derive_frames(frames, parts)
+    hops = path_of(topics, parts)
+    return union_hops(frames | derived, hops), late
+
+
+def judge(
+    rows: DataFrame, late: DataFrame, stuck_hops: Sequence[str], buckets: int
+) -> tuple[DataFrame, list[Row]]:
+    """Return the outcome of each id that was judged alone, and the counts of all ids.
+
+    Without buckets these are all; with buckets, those in one whose digests differ.
+    """
+    others: list[Row] = []
+    if buckets:
+        late.persist()
+        rows, others = digest(rows, late, buckets)
+    judged = outcome.judge(rows, late, stuck_hops)
+    judged.persist()
+    counts = add_counts(outcome.count_outcomes(judged), others)
+    return judged, counts
+
+
+def find_behind(judged: Judged, settled: Settled) -> list[Behind]:
+    """Tell what has work and does not advance, of the service and of Connect."""
+    behind = service_behind(judged, settled.group, settled.patience)
+    behind += connect_behind(judged.counts, settled.topics, settled.databases.not_passed)
+    return behind
+
+
+def service_behind(judged: Judged, group: GroupLook, patience: Patience) -> list[Behind]:
+    """Wait until each partition with late records has advanced; tell where ids wait if not."""
+    input_hop = input_to_tracking(group.topic)
+    partitions = []
+    if any(row["late"] for row in judged.counts):
+        partitions = outcome.late_partitions(judged.outcomes, input_hop)
+    where = group.wait_for_advance(partitions, patience)
+    if not where:
+        return []
+    of_service = [row for row in judged.counts if not row["hop"].startswith(OUTBOX_TO)]
+    return hops_behind(of_service, input_hop, where)
+
+
+def connect_behind(
+    counts: Sequence[Row], topics: Topics, not_passed: Mapping[str, str]
+) -> list[Behind]:
+    """Tell in which hops to topics events wait, if the slot of their outbox does not advance."""
+    behind = []
+    for slot, where in not_passed.items():
+        hops = hops_of_slots([slot], topics)
+        of_slot = [row for row in counts if row["hop"] in hops]
+        behind += hops_behind(of_slot, hops[0], where)
+    return behind
+
+
+def hops_of_slots(slots: Iterable[str], topics: Topics) -> list[str]:
+    """Return the hops from the outboxes that are read through these slots to their topics."""
+    hops = []
+    for topic in topics.events:
+        database = names.OTHER_OUTBOXES.get(topic, names.DATABASE)
+        if f"{database}_outbox" in slots:
+            hops.append(f"{OUTBOX_TO}{topic}")
+    return hops

@@ -1,0 +1,1 @@
+"""What topics hold: positions, and which topics there are."""

@@ -1,0 +1,1 @@
+"""The landed tables, how far landing has come, and what was lost before it landed."""

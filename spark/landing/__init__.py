@@ -1,0 +1,1 @@
+"""The query that lands every topic."""

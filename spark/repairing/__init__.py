@@ -1,0 +1,1 @@
+"""What repair does about a finding."""

@@ -1,0 +1,1 @@
+"""What is old and settled, and how it is deleted."""

@@ -1,0 +1,1 @@
+"""The rows that are compared: of the databases, of the lake, and of what retention has deleted."""
