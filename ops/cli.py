@@ -30,6 +30,7 @@ dead_letters = typer.Typer(no_args_is_help=True, help="What was refused, and wha
 app.add_typer(dead_letters, name="dead-letters")
 audit = typer.Typer(no_args_is_help=True, help="What the audit receiver has refused.")
 app.add_typer(audit, name="audit")
+LETTER_KINDS = ("invalid", "conflict", "too_large")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Orders = Annotated[int, typer.Option(min=1, help="How many good orders; others come on top.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same orders, apart from ids.")]
@@ -418,6 +419,53 @@ def outbox_resend(  # noqa: PLR0913, PLR0917 - one for each option
     batch_or_none = None if dry_run else batch
     code = resend(env, names, chosen, batch_or_none, as_json=as_json)
     raise typer.Exit(code)
+
+
+def to_kind(text: str) -> str:
+    """Return a kind of dead letter."""
+    if text and text not in LETTER_KINDS:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(LETTER_KINDS)}")
+    return text
+
+
+@dead_letters.command("list")
+def list_letters(
+    kind: Annotated[
+        str,
+        typer.Option(parser=to_kind, metavar="|".join(LETTER_KINDS), help="Only of this kind."),
+    ] = "",
+    reason: Annotated[str, typer.Option(help="Only reasons that contain this text.")] = "",
+    since: Annotated[
+        datetime | None,
+        typer.Option(parser=to_moment, metavar="TIME", help="Buried since then, as in 2h."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Count the dead letters of each reason, the most first."""
+    from ops.letters.command import Filter, count_letters, count_lines, counts_as_json
+
+    counts = count_letters(make_checked_stack().env(), Filter(kind, reason, since))
+    print(json.dumps(counts_as_json(counts)) if as_json else "\n".join(count_lines(counts)))
+
+
+@dead_letters.command()
+def show(
+    position: Annotated[
+        str, typer.Argument(metavar="POSITION", help="Of the record, such as order.events/0/57.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Show a dead letter: what was wrong, its key and headers, and its value as far as it is text.
+
+    Exit 1 if the record at this position is no dead letter.
+    """
+    from ops.letters.command import find_letter, letter_as_json, letter_lines
+
+    letter = find_letter(make_checked_stack().env(), position)
+    if letter is None:
+        print(json.dumps(None) if as_json else f"{position} is no dead letter")
+        raise typer.Exit(1)
+    print(json.dumps(letter_as_json(letter)) if as_json else "\n".join(letter_lines(letter)))
 
 
 @dead_letters.command()

@@ -104,6 +104,16 @@ def test_no_event_of_the_outbox_is_missing_on_its_topic(project: Project) -> Non
     assert all(each["found"] >= ORDERS for each in found)
 
 
+def test_dead_letters_are_counted_and_shown(project: Project) -> None:
+    """Those of the demo, by the same commands as on the embedded stack."""
+    words = ("run", "--rm", "-T", "demo", "dead-letters")
+    counted = json.loads(project.run(*words, "list", "--json").stdout)
+    assert counted["letters"] > 0
+    position = counted["reasons"][0]["latest"]
+    shown = project.run(*words, "show", position)
+    assert shown.stdout.startswith(f"{position}, buried "), shown
+
+
 def test_three_services_share_the_partitions(project: Project) -> None:
     """`up --scale service=3`: three healthy containers, a partition and a port each."""
     project.good("up", "--wait", "--scale", "service=3")

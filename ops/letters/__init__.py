@@ -1,0 +1,1 @@
+"""`pipeline dead-letters list` and `show`: what was refused, and what is wrong with it."""

@@ -1,0 +1,171 @@
+"""Counts of dead letters, and one of them with what is wrong in it."""
+
+from base64 import b64decode
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ops.letters.decoded import decode, visible
+from ops.settings import Env
+from ops.stack.supervisor import StackError
+from ops.trace.databases import Position, open_databases, parse_position
+from spark.statements import read_statements
+
+STATEMENTS = read_statements(Path(__file__).with_name("letters.sql"))
+TIME = "%Y-%m-%d %H:%M:%S"
+REASON_WIDTH = 64
+HEADERS = "headers."
+NOT_THERE = "(none)  ← here"
+
+Row = dict[str, Any]
+
+
+class Filter(NamedTuple):
+    """Which letters are counted."""
+
+    kind: str = ""
+    reason: str = ""
+    since: datetime | None = None
+
+
+class Letter(NamedTuple):
+    """A dead letter."""
+
+    position: Position
+    kind: str
+    reason: str
+    buried_at: datetime | None
+    event: Row | None  # None: the outbox does not have it any more
+
+    @property
+    def field(self) -> str:
+        """Return the name of what is wrong."""
+        return self.reason.partition(":")[0]
+
+    def bytes_of(self, name: str) -> bytes | None:
+        """Return the key or the value, as much of it as was kept."""
+        text = (self.event or {}).get(name)
+        return None if text is None else b64decode(text)
+
+
+def count_letters(env: Env, wanted: Filter) -> list[Row]:
+    """Return how many letters there are of each reason."""
+    with open_databases(env) as databases:
+        given = {"subscriber": databases.subscriber, **wanted._asdict()}
+        return databases.service.execute(STATEMENTS["counts"].encode(), given).fetchall()
+
+
+def find_letter(env: Env, wanted: str) -> Letter | None:
+    """Return the letter of the record at this position, if there is one."""
+    position = parse_position(wanted)
+    if position is None:
+        raise StackError(f"{wanted} is no position: give one such as order.events/0/57")
+    with open_databases(env) as databases:
+        given = {"subscriber": databases.subscriber, **position._asdict()}
+        row = databases.service.execute(STATEMENTS["letter"].encode(), given).fetchone()
+    if row is None:
+        return None
+    return Letter(position, row["kind"], row["reason"], row["buried_at"], row["payload"])
+
+
+def count_lines(counts: Sequence[Row]) -> Iterator[str]:
+    """Yield a line for each reason, and the sum first."""
+    total = sum(row["letters"] for row in counts)
+    if not total:
+        yield "no dead letters"
+        return
+    yield f"{total:,} dead letters"
+    yield f"{'letters':>8}  {'kind':<9}  {'reason':<{REASON_WIDTH}}  {'last':<19}  the latest one"
+    for row in counts:
+        reason = visible(row["reason"])
+        if len(reason) > REASON_WIDTH:
+            reason = f"{reason[: REASON_WIDTH - 1]}…"
+        columns = [
+            f"{row['letters']:>8,}",
+            f"{row['kind']:<9}",
+            f"{reason:<{REASON_WIDTH}}",
+            f"{at(row['last_at']):<19}",
+            row["latest"],
+        ]
+        yield "  ".join(columns)
+
+
+def at(moment: datetime | None) -> str:
+    """Return a moment as people read it; what was buried by version 0.1 has none."""
+    return moment.astimezone(UTC).strftime(TIME) if moment else "not known"
+
+
+def letter_lines(letter: Letter) -> Iterator[str]:
+    """Yield one letter as lines: what is wrong, where it came from, and what is in it."""
+    yield f"{letter.position}, buried {at(letter.buried_at)} UTC"
+    yield f"{letter.kind}: {visible(letter.reason)}"
+    if letter.event is None:
+        yield (
+            "its bytes are not in the outbox any more: dead-letter.events has them for its"
+            " retention, and the lake for RETENTION_LANDED_DAYS"
+        )
+        return
+    key = letter.bytes_of("key")
+    yield f"key      {'none' if key is None else visible_bytes(key)}"
+    yield from header_lines(letter)
+    yield from value_lines(letter)
+
+
+def header_lines(letter: Letter) -> Iterator[str]:
+    """Yield a line for each header; the one that is wrong has a mark."""
+    assert letter.event is not None
+    named = letter.field.removeprefix(HEADERS) if letter.field.startswith(HEADERS) else ""
+    headers = letter.event["headers"]
+    for header in headers:
+        value = header["value"]
+        shown = "null" if value is None else visible_bytes(b64decode(value))
+        mark = "  ← here" if header["name"] in (named, letter.field) else ""
+        yield f"header   {visible(header['name'])} = {shown}{mark}"
+    if named and named not in [header["name"] for header in headers]:
+        yield f"header   {named} = {NOT_THERE}"
+
+
+def value_lines(letter: Letter) -> Iterator[str]:
+    """Yield the value, as far as it was kept and can be read."""
+    assert letter.event is not None
+    value = letter.bytes_of("value")
+    if value is None:
+        yield "value    null, a tombstone  ← here"
+        return
+    length = letter.event["value_length"]
+    kept = "" if len(value) == length else f", of which {len(value):,} were kept"
+    yield f"value    {length:,} bytes{kept}"
+    for line in decode(value, letter.field, letter.reason):
+        yield f"    {line}"
+
+
+def visible_bytes(content: bytes) -> str:
+    """Return bytes as text, with what is none by its number; at most a line of it."""
+    text = visible(content.decode("utf-8", "backslashreplace"))
+    return text if len(text) <= REASON_WIDTH else f"{text[:REASON_WIDTH]}…"
+
+
+def counts_as_json(counts: Sequence[Row]) -> dict[str, Any]:
+    """Return the counts for a program."""
+    rows = [
+        {**row, "first_at": iso(row["first_at"]), "last_at": iso(row["last_at"])} for row in counts
+    ]
+    return {"letters": sum(row["letters"] for row in counts), "reasons": rows}
+
+
+def letter_as_json(letter: Letter) -> dict[str, Any]:
+    """Return one letter for a program, with its bytes as the event has them."""
+    return {
+        "position": str(letter.position),
+        "kind": letter.kind,
+        "reason": letter.reason,
+        "field": letter.field,
+        "buried_at": iso(letter.buried_at),
+        "event": letter.event,
+    }
+
+
+def iso(moment: datetime | None) -> str | None:
+    """Return a moment as programs read it."""
+    return moment.isoformat() if moment else None

@@ -1,0 +1,114 @@
+"""A dead letter's value as far as it can be read, with a mark where it is wrong.
+
+Whoever sends records may have put anything into them: what a terminal would obey, or what would
+turn a line around, is shown by its number.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+PLACE = re.compile(r"at byte (?P<byte>\d+)|\(char (?P<char>\d+)\)")
+WIDTH = 100
+MOST_LINES = 60
+HERE = "  ← here"
+
+Line = tuple[str, str]  # the name of a field, and its line
+
+
+def visible(text: str) -> str:
+    """Return a text in which every character can be seen."""
+    return "".join(char if char.isprintable() else escape(char) for char in text)
+
+
+def escape(char: str) -> str:
+    """Return the number that stands for a character which cannot be seen."""
+    return char.encode("unicode_escape", "surrogatepass").decode()
+
+
+def decode(value: bytes, field: str, reason: str) -> Iterator[str]:
+    """Yield the lines of a value: as JSON if it is some, with a mark at the field that is wrong."""
+    text = value.decode("utf-8", "backslashreplace")
+    found = PLACE.search(reason)
+    document = None if found else parse(text)
+    if document is not None:
+        yield from mark_field(list(json_lines(document)), field)
+    elif found and found["byte"]:
+        before = value[: int(found["byte"])].decode("utf-8", "backslashreplace")
+        yield from mark_place(text, len(before))
+    elif found:
+        yield from mark_place(text, int(found["char"]))
+    else:
+        yield from cut(visible(text))
+
+
+def parse(text: str) -> Any | None:
+    """Return what JSON says, if it is an object; a key that is given twice shows once."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def json_lines(
+    document: Any, name: str = "", label: str = "", margin: str = "", end: str = ""
+) -> Iterator[Line]:
+    """Yield JSON line by line, each with the name of the field that it shows."""
+    if document and isinstance(document, dict):
+        yield name, f"{margin}{label}{{"
+        inner = [(f"{name}.{key}".lstrip("."), f"{quote(key)}: ") for key in document]
+        yield from lines_within(document.values(), inner, margin)
+        yield "", f"{margin}}}{end}"
+    elif document and isinstance(document, list):
+        yield name, f"{margin}{label}["
+        inner = [(f"{name}[{number}]", "") for number in range(len(document))]
+        yield from lines_within(document, inner, margin)
+        yield "", f"{margin}]{end}"
+    else:
+        yield name, f"{margin}{label}{quote(document)}{end}"
+
+
+def lines_within(values: Iterable[Any], names: Sequence[Line], margin: str) -> Iterator[Line]:
+    """Yield the lines of what is in an object or a list, given with names and labels."""
+    for number, (value, (name, label)) in enumerate(zip(values, names, strict=True), 1):
+        comma = "," if number < len(names) else ""
+        yield from json_lines(value, name, label, f"{margin}  ", comma)
+
+
+def quote(document: Any) -> str:
+    """Return JSON in which every character can be seen."""
+    return visible(json.dumps(document, ensure_ascii=False))
+
+
+def mark_field(lines: list[Line], field: str) -> Iterator[str]:
+    """Yield the lines, with a mark at this field, or a line that says that it is not there."""
+    marked = [number for number, (name, _) in enumerate(lines) if field and name == field]
+    first = max(0, marked[0] - MOST_LINES // 2) if marked else 0
+    last = first + MOST_LINES
+    if first:
+        yield f"… {first} lines before"
+    for number, (_, line) in enumerate(lines[first:last], first):
+        shown = line if len(line) <= WIDTH else f"{line[:WIDTH]}…"
+        yield f"{shown}{HERE}" if number in marked[:1] else shown
+    if len(lines) > last:
+        yield f"… {len(lines) - last} lines more"
+
+
+def mark_place(text: str, at: int) -> Iterator[str]:
+    """Yield the text around a place, and a mark below it."""
+    first = max(0, at - WIDTH // 2)
+    before, behind = visible(text[first:at]), visible(text[at : at + WIDTH // 2])
+    lead = "…" if first else ""
+    rest = "…" if at + WIDTH // 2 < len(text) else ""
+    yield f"{lead}{before}{behind}{rest}"
+    yield " " * len(lead + before) + "↑ here"
+
+
+def cut(text: str) -> Iterator[str]:
+    """Yield a text in lines of the usual width."""
+    for start in range(0, min(len(text), WIDTH * MOST_LINES), WIDTH):
+        yield text[start : start + WIDTH]
+    if len(text) > WIDTH * MOST_LINES:
+        yield f"… {len(text) - WIDTH * MOST_LINES:,} characters more"
