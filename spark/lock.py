@@ -25,6 +25,7 @@ def exclusive_lock(delta_root: str, job: str) -> Iterator[None]:
         return
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{job}.lock"
-    with file.open("w") as lock:
+    file.touch()
+    with file.open() as lock:  # to read: a file that is open to be written keeps its disk busy
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
