@@ -6,6 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from ops.stack.supervisor import StackError
+
 BALLAST = "ballast"
 BUSY_SECONDS = 30  # far above the longest write of a file
 PIECE = b"\0" * 1024 * 1024
@@ -62,7 +64,7 @@ class Disk:
             try:
                 run(*command)
                 return
-            except subprocess.CalledProcessError:
+            except StackError:
                 if time.monotonic() > deadline:
                     raise
             time.sleep(0.05)
@@ -70,4 +72,6 @@ class Disk:
 
 def run(*command: str) -> None:
     """Run a command that must work."""
-    subprocess.run(command, check=True, capture_output=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise StackError(f"{' '.join(command)}: {done.stderr.strip()}")
