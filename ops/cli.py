@@ -14,9 +14,12 @@ import typer
 from ops.tools import PipelineGroup
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import ValidationError
 
     from ops.stack.stack import Stack
+    from ops.trace.databases import Position
 
 app = typer.Typer(
     cls=PipelineGroup,
@@ -428,23 +431,38 @@ def to_kind(text: str) -> str:
     return text
 
 
+LetterKind = Annotated[
+    str,
+    typer.Option(parser=to_kind, metavar="|".join(LETTER_KINDS), help="Only of this kind."),
+]
+LetterReason = Annotated[str, typer.Option(help="Only reasons that contain this text.")]
+LetterSince = Annotated[
+    datetime | None,
+    typer.Option(parser=to_moment, metavar="TIME", help="Buried since then, as in 2h."),
+]
+LetterBy = Annotated[
+    str | None, typer.Option(help="Who takes the responsibility, if not the user who types.")
+]
+Letters = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[POSITION]...", help="Such as order.events/0/57; none means all."),
+]
+
+
 @dead_letters.command("list")
 def list_letters(
-    kind: Annotated[
-        str,
-        typer.Option(parser=to_kind, metavar="|".join(LETTER_KINDS), help="Only of this kind."),
-    ] = "",
-    reason: Annotated[str, typer.Option(help="Only reasons that contain this text.")] = "",
-    since: Annotated[
-        datetime | None,
-        typer.Option(parser=to_moment, metavar="TIME", help="Buried since then, as in 2h."),
-    ] = None,
+    kind: LetterKind = "",
+    reason: LetterReason = "",
+    since: LetterSince = None,
+    closed: Annotated[
+        bool, typer.Option("--closed", help="Those too that were sent again or skipped.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Count the dead letters of each reason, the most first."""
+    """Count the open dead letters of each reason, the most first."""
     from ops.letters.command import Filter, count_letters, count_lines, counts_as_json
 
-    counts = count_letters(make_checked_stack().env(), Filter(kind, reason, since))
+    counts = count_letters(make_checked_stack().env(), Filter(kind, reason, since, closed))
     print(json.dumps(counts_as_json(counts)) if as_json else "\n".join(count_lines(counts)))
 
 
@@ -466,6 +484,84 @@ def show(
         print(json.dumps(None) if as_json else f"{position} is no dead letter")
         raise typer.Exit(1)
     print(json.dumps(letter_as_json(letter)) if as_json else "\n".join(letter_lines(letter)))
+
+
+@dead_letters.command()
+def replay(  # noqa: PLR0913, PLR0917 - one for each option
+    why: Annotated[str, typer.Option(help="What was mended: each act is written down with it.")],
+    positions: Letters = None,
+    kind: LetterKind = "",
+    reason: LetterReason = "",
+    since: LetterSince = None,
+    rate: Annotated[float, typer.Option(min=0.1, help="Records a second.")] = 100,
+    by: LetterBy = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Send them; otherwise only count.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Send dead letters again with the same bytes: 1, then 2, 5, 20, 100, then the rest.
+
+    It stops where one is dead again; run anew, it goes on with those that are left. Exit 1 if one
+    has failed or was not sent.
+    """
+    from ops.dead_letters import user
+    from ops.letters.acts import Act, choose, is_good, say
+    from ops.letters.acts import replay as send_again
+    from ops.letters.command import Filter
+    from ops.progress import step
+
+    env = make_checked_stack().env()
+    chosen = choose(env, Filter(kind, reason, since), positions or [])
+    if not yes:
+        show_chosen(chosen, "sent again", as_json=as_json)
+        return
+    with step(f"replay {len(chosen):,} dead letters") as note:
+        outcomes = send_again(env, chosen, Act(by or user(), why), rate, note)
+    if as_json:
+        rows = [{**one._asdict(), "position": str(one.position)} for one in outcomes]
+        print(json.dumps({"chosen": len(chosen), "outcomes": rows}))
+    else:
+        print("\n".join(say(outcomes, len(chosen))) or "no open dead letter is meant")
+    raise typer.Exit(0 if is_good(outcomes, len(chosen)) else 1)
+
+
+@dead_letters.command()
+def skip(  # noqa: PLR0913, PLR0917 - one for each option
+    why: Annotated[str, typer.Option(help="Why they stay as they are.")],
+    positions: Letters = None,
+    kind: LetterKind = "",
+    reason: LetterReason = "",
+    since: LetterSince = None,
+    by: LetterBy = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; otherwise only count.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Close dead letters that nobody will send again: they are not counted as open any more."""
+    from ops.dead_letters import user
+    from ops.letters.acts import Act, choose
+    from ops.letters.acts import skip as close
+    from ops.letters.command import Filter
+
+    env = make_checked_stack().env()
+    chosen = choose(env, Filter(kind, reason, since), positions or [])
+    if yes:
+        close(env, chosen, Act(by or user(), why))
+    show_chosen(chosen, "skipped", as_json=as_json, done=yes)
+
+
+def show_chosen(
+    chosen: "Sequence[Position]", what: str, *, as_json: bool, done: bool = False
+) -> None:
+    """Say how many letters are meant, and which come first."""
+    if as_json:
+        print(json.dumps({"chosen": [str(one) for one in chosen], "done": done}))
+        return
+    first = ", ".join(str(one) for one in chosen[:3])
+    more = ", …" if len(chosen) > 3 else ""
+    named = f": {first}{more}" if chosen else ""
+    verb = "were" if done else "would be"
+    print(f"{len(chosen):,} dead letters {verb} {what}{named}")
+    if chosen and not done:
+        print("nothing is done: say --yes")
 
 
 @dead_letters.command()

@@ -65,7 +65,7 @@ def find_old(
         why = f"all stay: DEDUP_STORE={settings.dedup_store} leaves no other proof"
         yield from find_old_outboxes(settings, limits)
         yield from (keep(what, why) for what in ("audit entries", "landed records"))
-    yield keep("dead letters", "all stay: there is no way to close one yet")
+    yield keep("dead letters", "all stay, those that were sent again or skipped, too")
     yield find_old_results(spark, settings)
 
 

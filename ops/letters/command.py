@@ -27,6 +27,7 @@ class Filter(NamedTuple):
     kind: str = ""
     reason: str = ""
     since: datetime | None = None
+    closed: bool = False  # those too that were sent again or skipped
 
 
 class Letter(NamedTuple):
@@ -37,6 +38,7 @@ class Letter(NamedTuple):
     reason: str
     buried_at: datetime | None
     event: Row | None  # None: the outbox does not have it any more
+    acts: Sequence[Row] = ()  # what was done about it
 
     @property
     def field(self) -> str:
@@ -66,7 +68,8 @@ def find_letter(env: Env, wanted: str) -> Letter | None:
         row = databases.service.execute(STATEMENTS["letter"].encode(), given).fetchone()
     if row is None:
         return None
-    return Letter(position, row["kind"], row["reason"], row["buried_at"], row["payload"])
+    acts = row["acts"] or []
+    return Letter(position, row["kind"], row["reason"], row["buried_at"], row["payload"], acts)
 
 
 def count_lines(counts: Sequence[Row]) -> Iterator[str]:
@@ -100,6 +103,7 @@ def letter_lines(letter: Letter) -> Iterator[str]:
     """Yield one letter as lines: what is wrong, where it came from, and what is in it."""
     yield f"{letter.position}, buried {at(letter.buried_at)} UTC"
     yield f"{letter.kind}: {visible(letter.reason)}"
+    yield from act_lines(letter)
     if letter.event is None:
         yield (
             "its bytes are not in the outbox any more: dead-letter.events has them for its"
@@ -110,6 +114,13 @@ def letter_lines(letter: Letter) -> Iterator[str]:
     yield f"key      {'none' if key is None else visible_bytes(key)}"
     yield from header_lines(letter)
     yield from value_lines(letter)
+
+
+def act_lines(letter: Letter) -> Iterator[str]:
+    """Yield a line for each thing that was done about it."""
+    for act in letter.acts:
+        place = f", sent to partition/offset {act['sent']}" if act["sent"] else ""
+        yield f"{act['act']:<8} {act['at']} by {visible(act['by'])}{place}: {visible(act['why'])}"
 
 
 def header_lines(letter: Letter) -> Iterator[str]:
@@ -163,6 +174,7 @@ def letter_as_json(letter: Letter) -> dict[str, Any]:
         "field": letter.field,
         "buried_at": iso(letter.buried_at),
         "event": letter.event,
+        "acts": letter.acts,
     }
 
 

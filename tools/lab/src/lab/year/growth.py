@@ -11,7 +11,7 @@ Series = dict[str, dict[str, Points]]  # by measure and place
 
 SETTLING = 10  # days after the longest age, until what it deletes comes and goes evenly
 LEAST_DAYS = 30  # to compare after that
-# Business rows are never deleted; dead letters stay until there is a way to close one.
+# Business rows are never deleted, and neither are dead letters.
 KEPT = ("fulfillment.fulfillment", "fulfillment.rejection", "fulfillment.dead_letter")
 KEPT_IN_LAKE = ("landed/dead-letter.events",)
 

@@ -1,0 +1,175 @@
+"""`pipeline dead-letters replay` and `skip`: one effect for each letter, and no circles."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from psycopg.errors import InsufficientPrivilege
+
+from contract.events import ACCEPTED
+from ops.letters import acts
+from ops.letters.acts import DEAD_AGAIN, GONE, Act, Outcome, choose, is_good, replay, skip
+from ops.letters.command import Filter, count_letters, find_letter
+from ops.stack.stack import Stack
+from service.record import VALUE_KEPT
+from tests.builders import value
+from tests.client import Sent, connect, exactly_one, fresh, query, send, until_handled
+from tests.reconciliation import all_matched
+from tests.refusing import FOR_ONE, changed, execute
+from tests.stacks import JudgeSince
+
+QUICK = {"REFUSAL_PROBE_SECONDS": "0.1", "REFUSAL_LIMIT": "1000"}
+ACT = Act("somebody", "the constraint is gone")
+CHECK = FOR_ONE["a CHECK"]
+EVERY = Filter(reason="no_13")
+TOPIC = os.environ.get("INPUT_TOPIC", "order.events")
+
+
+@pytest.fixture
+def quick(spoiled: Stack) -> Iterator[Stack]:
+    """A service that buries whatever one cause refuses, as long as other messages pass."""
+    until_handled()
+    execute("truncate refusal, refusal_allowed")
+    spoiled.start("service", env=QUICK)
+    yield spoiled
+    spoiled.start("service")
+
+
+@pytest.fixture
+def nothing_open(quick: Stack) -> None:
+    """What earlier tests have left is closed."""
+    skip(os.environ, choose(os.environ, Filter(), []), Act("a test", "of an earlier test"))
+
+
+def bury(count: int) -> list[str]:
+    """Have so many good orders buried by a constraint that is gone afterwards."""
+    prefix = fresh("replay")
+    ids = [f"{prefix}-{n}" for n in range(count)]
+    with changed(CHECK.change, CHECK.mend):
+        send([Sent(one, one, value(one, customer_id="c-13")) for one in ids])
+        until_handled()
+    letters = choose(os.environ, EVERY, [])
+    assert len(letters) == count
+    return ids
+
+
+def send_again() -> list[Outcome]:
+    """Replay what is open."""
+    chosen = choose(os.environ, EVERY, [])
+    return replay(os.environ, chosen, ACT, 1_000, lambda _: None)
+
+
+def states(outcomes: Sequence[Outcome]) -> list[str]:
+    """What has become of each."""
+    return [outcome.state for outcome in outcomes]
+
+
+def test_what_was_mended_is_sent_again_once(nothing_open: None, judge_since: JudgeSince) -> None:
+    """Thirty letters, replayed twice: each order has one effect, and all of it reconciles."""
+    ids = bury(30)
+    outcomes = send_again()
+    assert states(outcomes) == [ACCEPTED] * 30
+    assert is_good(outcomes, 30)
+    assert choose(os.environ, EVERY, []) == []
+    assert send_again() == []
+    exactly_one(ids)
+    all_matched(judge_since(full=True))
+
+
+def test_control_where_nothing_was_mended_the_first_one_stops_it(nothing_open: None) -> None:
+    """One is dead again, and 29 are left; what a replay left is never replayed by itself."""
+    bury(30)
+    with changed(CHECK.change, CHECK.mend):
+        chosen = choose(os.environ, EVERY, [])
+        outcomes = replay(os.environ, chosen, ACT, 1_000, lambda _: None)
+        assert states(outcomes) == [DEAD_AGAIN]
+        assert "no_13" in outcomes[0].reason
+        assert not is_good(outcomes, 30)
+    left = choose(os.environ, EVERY, [])
+    assert left == chosen[1:]
+    again = find_letter(os.environ, str(outcomes[0].position))
+    assert again is not None
+    [act] = again.acts
+    partition, offset = act["sent"].split("/")
+    named = choose(os.environ, Filter(), [f"{TOPIC}/{partition}/{offset}"])
+    assert len(named) == 1
+
+
+class KilledError(Exception):
+    """A replay that is killed."""
+
+
+def test_a_replay_that_is_killed_goes_on(
+    nothing_open: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed after records were sent and before that was noted: run anew, one effect each."""
+    ids = bury(8)
+    with monkeypatch.context() as patched:
+        die_once(patched, acts.note_place)
+        with pytest.raises(KilledError):
+            send_again()
+    until_handled()
+    assert set(states(send_again())) == {ACCEPTED}
+    assert choose(os.environ, EVERY, []) == []
+    exactly_one(ids)
+
+
+def die_once(monkeypatch: pytest.MonkeyPatch, step: Callable[..., object]) -> None:
+    """End the replay where this step would begin for the third time."""
+    calls = []
+
+    def die(*arguments: object) -> object:
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KilledError
+        return step(*arguments)
+
+    monkeypatch.setattr(acts, step.__name__, die)
+
+
+def test_what_kafka_has_deleted_is_sent_from_the_outbox(nothing_open: None) -> None:
+    """Whole if it was short enough to be kept; else its bytes are gone, and it stays open."""
+    [message_id] = bury(1)
+    long = fresh("long")
+    [(partition, offset)] = send([Sent(long, long, b"{" + b" " * VALUE_KEPT + b"}")])
+    until_handled()
+    too_long = choose(os.environ, Filter(), [f"{TOPIC}/{partition}/{offset}"])
+    assert len(too_long) == 1
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    everything = [TopicPartition(TOPIC, number, -1) for number in range(3)]
+    for deleted in admin.delete_records(everything).values():
+        deleted.result(30)
+    assert states(send_again()) == [ACCEPTED]
+    assert states(replay(os.environ, too_long, ACT, 1_000, lambda _: None)) == [GONE]
+    assert choose(os.environ, Filter(), [str(too_long[0])]) == too_long
+    exactly_one([message_id])
+
+
+def test_what_is_skipped_is_closed_with_its_reason(nothing_open: None) -> None:
+    """It is not counted, and a look at it says who has closed it and why."""
+    bury(3)
+    first, *others = choose(os.environ, EVERY, [])
+    skip(os.environ, [first], Act("somebody", "a test order"))
+    assert choose(os.environ, EVERY, []) == others
+    assert sum(row["letters"] for row in count_letters(os.environ, EVERY)) == 2
+    closed = count_letters(os.environ, EVERY._replace(closed=True))
+    assert sum(row["letters"] for row in closed) >= 3
+    letter = find_letter(os.environ, str(first))
+    assert letter is not None
+    [act] = letter.acts
+    assert (act["act"], act["by"], act["why"]) == ("skip", "somebody", "a test order")
+    [(rows,)] = query(
+        "select count(*) from dead_letter_act where act = 'skip' and why = 'a test order'"
+    )
+    assert rows == 1
+
+
+@pytest.mark.parametrize(
+    "change", ["update dead_letter_act set why = 'another'", "delete from dead_letter_act"]
+)
+def test_no_act_can_be_changed_or_taken_back(quick: Stack, change: str) -> None:
+    """The role that writes acts may add some, and say where a record went."""
+    with connect(role="resender") as session, pytest.raises(InsufficientPrivilege):
+        session.execute(change.encode())
