@@ -30,6 +30,8 @@ BESIDE := $(LAKE)
 APART := $(UNIT_TESTS) tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
 APART += $(addprefix tools/lab/tests/e2e/test_,faults.py ladder.py)
 APART += $(addprefix tools/lab/tests/integration/test_,check_live.py dedup_machine.py dedup_matrix.py dynamodb.py)
+# Of the lake's, so that no lane is much longer than the others.
+FROM_LAKE := tests/spark/test_retention.py
 LANES += test-apart
 BESIDE += $(APART)
 # copy: }
@@ -85,12 +87,12 @@ test-together: venv
 	@$(BIN)/pytest --durations=8 $(addprefix --ignore=,tests/compose $(BESIDE))
 
 test-lake: venv
-	$(call beside,test-lake,900,$(LAKE))
+	$(call beside,test-lake,900,$(LAKE) $(addprefix --ignore=,$(FROM_LAKE)))
 
 # copy: never {
 .PHONY: test-apart
 test-apart: venv
-	$(call beside,test-apart,300,$(APART))
+	$(call beside,test-apart,300,$(APART) $(FROM_LAKE))
 
 # copy: }
 # copy: with ops {

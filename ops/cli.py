@@ -542,7 +542,7 @@ def skip(  # noqa: PLR0913, PLR0917 - one for each option
     from ops.letters.command import Filter
 
     env = make_checked_stack().env()
-    chosen = choose(env, Filter(kind, reason, since), positions or [])
+    chosen = choose(env, Filter(kind, reason, since), positions or [], again=True)
     if yes:
         close(env, chosen, Act(by or user(), why))
     show_chosen(chosen, "skipped", as_json=as_json, done=yes)

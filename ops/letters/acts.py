@@ -60,12 +60,18 @@ class Sent(NamedTuple):
     place: Position | None  # None: not acknowledged
 
 
-def choose(env: Env, wanted: Filter, positions: Sequence[str]) -> list[Position]:
-    """Return the open letters that are meant, the oldest first."""
+def choose(
+    env: Env, wanted: Filter, positions: Sequence[str], *, again: bool = False
+) -> list[Position]:
+    """Return the open letters that are meant, the oldest first.
+
+    Those that a replay has left are meant if they are named, or if `again` says so.
+    """
     with open_databases(env) as databases:
         given = {
             "subscriber": databases.subscriber,
             "positions": list(positions) or None,
+            "again": again,
             **wanted._asdict(),
         }
         rows = databases.service.execute(STATEMENTS["chosen"].encode(), given).fetchall()

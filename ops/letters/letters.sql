@@ -66,8 +66,8 @@ where subscriber = %(subscriber)s
     and (topic, partition, "offset") = (%(topic)s, %(partition)s, %(offset)s)
 
 -- name: chosen
--- The open letters that are meant, the oldest first. One that a replay has left is meant only if it
--- is named: nothing goes in circles.
+-- The open letters that are meant, the oldest first. One that a replay has left is sent again only
+-- if it is named: nothing goes in circles.
 select topic, partition, "offset", kind, reason
 from dead_letter
 where subscriber = %(subscriber)s
@@ -88,7 +88,8 @@ where subscriber = %(subscriber)s
             and (act.act = 'skip' or act.sent_offset is not null)
     )
     and (
-        %(positions)s::text[] is not null
+        %(again)s
+        or %(positions)s::text[] is not null
         or not exists (
             select
             from dead_letter_act as act

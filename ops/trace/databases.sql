@@ -79,7 +79,24 @@ select
     buried_at,
     event_id::text as event_id,
     occurred_at,
-    coalesce(dead_letter.written_by, 0) as written_by
+    coalesce(dead_letter.written_by, 0) as written_by,
+    (
+        select json_agg(
+            json_build_object(
+                'act', act,
+                'by', acted_by,
+                'why', why,
+                'at', acted_at,
+                'sent', sent_partition || '/' || sent_offset
+            )
+            order by act.id
+        )
+        from dead_letter_act as act
+        where act.subscriber = dead_letter.subscriber
+            and act.topic = dead_letter.topic
+            and act.partition = dead_letter.partition
+            and act."offset" = dead_letter."offset"
+    ) as acts
 from outbox
 join dead_letter
     on dead_letter.subscriber = %(subscriber)s

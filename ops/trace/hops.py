@@ -19,6 +19,7 @@ from ops.trace.databases import (
 from ops.trace.lake import LastRun, count_landed, find_landed, read_open
 from ops.trace.topics import Look, look_at, look_for_event
 from service.ids import derive
+from spark.kafka.positions import kafka_topic
 
 THERE = "there"
 WAITING = "waiting"  # the hop before it is there, and what comes next is at work
@@ -121,6 +122,8 @@ def trace_letter(sources: Sources, letter: Row) -> Trace:
     follow_position(sources, path, position)
     why = f"{letter['kind']}: {letter['reason']}"
     path.add(Hop("dead letter", THERE, why, letter["buried_at"]))
+    for act in letter["acts"] or []:
+        path.add(hop_of_act(act, position.topic))
     event = Event(
         outbox=DATABASE,
         topic=DEAD_LETTER_TOPIC,
@@ -133,6 +136,15 @@ def trace_letter(sources: Sources, letter: Row) -> Trace:
     follow_event(sources, path, event)
     follow_lake(sources, path)
     return Trace(f"dead letter {position}", path.hops)
+
+
+def hop_of_act(act: Row, topic: str) -> Hop:
+    """Return what somebody has done about a dead letter."""
+    at = datetime.fromisoformat(act["at"])
+    if act["sent"]:
+        what = f"sent again as {kafka_topic(topic)}/{act['sent']} by {act['by']}: {act['why']}"
+        return Hop(act["act"], THERE, what, at)
+    return Hop(act["act"], THERE, f"by {act['by']}: {act['why']}", at)
 
 
 def title_of(rows: MessageRows) -> str:
