@@ -119,8 +119,11 @@ def letter_lines(letter: Letter) -> Iterator[str]:
 def act_lines(letter: Letter) -> Iterator[str]:
     """Yield a line for each thing that was done about it."""
     for act in letter.acts:
-        place = f", sent to partition/offset {act['sent']}" if act["sent"] else ""
-        yield f"{act['act']:<8} {act['at']} by {visible(act['by'])}{place}: {visible(act['why'])}"
+        who = f"{act['at']} by {visible(act['by'])}"
+        if act["sent"]:
+            who = f"{who}, sent to partition/offset {act['sent']}"
+        why = visible(act["why"])
+        yield f"{act['act']:<8} {who}: {why}"
 
 
 def header_lines(letter: Letter) -> Iterator[str]:

@@ -141,10 +141,11 @@ def trace_letter(sources: Sources, letter: Row) -> Trace:
 def hop_of_act(act: Row, topic: str) -> Hop:
     """Return what somebody has done about a dead letter."""
     at = datetime.fromisoformat(act["at"])
+    what = f"by {act['by']}: {act['why']}"
     if act["sent"]:
-        what = f"sent again as {kafka_topic(topic)}/{act['sent']} by {act['by']}: {act['why']}"
-        return Hop(act["act"], THERE, what, at)
-    return Hop(act["act"], THERE, f"by {act['by']}: {act['why']}", at)
+        place = f"{kafka_topic(topic)}/{act['sent']}"
+        what = f"sent again as {place} {what}"
+    return Hop(act["act"], THERE, what, at)
 
 
 def title_of(rows: MessageRows) -> str:
