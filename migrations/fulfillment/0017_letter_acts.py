@@ -23,8 +23,29 @@ TABLE = """
     );
     create index on dead_letter_act (subscriber, topic, partition, "offset");
 
+    -- What was done about each letter, and whether that closes it.
+    create view dead_letter_acts as
+        select
+            subscriber,
+            topic,
+            partition,
+            "offset",
+            bool_or(act = 'skip' or sent_offset is not null) as is_closed,
+            json_agg(
+                json_build_object(
+                    'act', act,
+                    'why', why,
+                    'by', acted_by,
+                    'at', acted_at,
+                    'sent', sent_partition || '/' || sent_offset
+                )
+                order by id
+            ) as acts
+        from dead_letter_act
+        group by subscriber, topic, partition, "offset";
+
     grant insert, select, update (sent_partition, sent_offset) on dead_letter_act to resender;
-    grant select on dead_letter_act to reconciler;
+    grant select on dead_letter_act, dead_letter_acts to reconciler;
 """
 
 
@@ -35,4 +56,4 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Take it away: every dead letter is open again."""
-    op.execute("drop table dead_letter_act")
+    op.execute("drop view dead_letter_acts; drop table dead_letter_act")

@@ -119,7 +119,8 @@ def letter_lines(letter: Letter) -> Iterator[str]:
 def act_lines(letter: Letter) -> Iterator[str]:
     """Yield a line for each thing that was done about it."""
     for act in letter.acts:
-        who = f"{act['at']} by {visible(act['by'])}"
+        moment = at(datetime.fromisoformat(act["at"]))
+        who = f"{moment} by {visible(act['by'])}"
         if act["sent"]:
             who = f"{who}, sent to partition/offset {act['sent']}"
         why = visible(act["why"])

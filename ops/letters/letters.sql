@@ -12,22 +12,12 @@ select
     (array_agg(concat_ws('/', topic, partition, "offset") order by buried_at desc nulls last))[1]
         as latest
 from dead_letter
+left join dead_letter_acts using (subscriber, topic, partition, "offset")
 where subscriber = %(subscriber)s
     and starts_with(kind, %(kind)s)
     and position(%(reason)s in reason) > 0
     and (%(since)s::timestamptz is null or buried_at >= %(since)s)
-    and (
-        %(closed)s
-        or not exists (
-            select
-            from dead_letter_act as act
-            where act.subscriber = dead_letter.subscriber
-                and act.topic = dead_letter.topic
-                and act.partition = dead_letter.partition
-                and act."offset" = dead_letter."offset"
-                and (act.act = 'skip' or act.sent_offset is not null)
-        )
-    )
+    and (%(closed)s or is_closed is not true)
 group by kind, reason, topic
 order by letters desc, kind, reason
 
@@ -44,24 +34,9 @@ select
             and aggregate_id = concat_ws('/', %(topic)s::text, %(partition)s, %(offset)s)
             and payload->>'subscriber' = %(subscriber)s
     ) as payload,
-    (
-        select json_agg(
-            json_build_object(
-                'act', act,
-                'why', why,
-                'by', acted_by,
-                'at', to_char(acted_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'),
-                'sent', sent_partition || '/' || sent_offset
-            )
-            order by act.id
-        )
-        from dead_letter_act as act
-        where act.subscriber = dead_letter.subscriber
-            and act.topic = dead_letter.topic
-            and act.partition = dead_letter.partition
-            and act."offset" = dead_letter."offset"
-    ) as acts
+    acts
 from dead_letter
+left join dead_letter_acts using (subscriber, topic, partition, "offset")
 where subscriber = %(subscriber)s
     and (topic, partition, "offset") = (%(topic)s, %(partition)s, %(offset)s)
 
@@ -70,6 +45,7 @@ where subscriber = %(subscriber)s
 -- if it is named: nothing goes in circles.
 select topic, partition, "offset", kind, reason
 from dead_letter
+left join dead_letter_acts using (subscriber, topic, partition, "offset")
 where subscriber = %(subscriber)s
     and starts_with(kind, %(kind)s)
     and position(%(reason)s in reason) > 0
@@ -78,15 +54,7 @@ where subscriber = %(subscriber)s
         %(positions)s::text[] is null
         or concat_ws('/', topic, partition, "offset") = any(%(positions)s)
     )
-    and not exists (
-        select
-        from dead_letter_act as act
-        where act.subscriber = dead_letter.subscriber
-            and act.topic = dead_letter.topic
-            and act.partition = dead_letter.partition
-            and act."offset" = dead_letter."offset"
-            and (act.act = 'skip' or act.sent_offset is not null)
-    )
+    and is_closed is not true
     and (
         %(again)s
         or %(positions)s::text[] is not null

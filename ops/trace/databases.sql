@@ -80,29 +80,18 @@ select
     event_id::text as event_id,
     occurred_at,
     coalesce(dead_letter.written_by, 0) as written_by,
-    (
-        select json_agg(
-            json_build_object(
-                'act', act,
-                'by', acted_by,
-                'why', why,
-                'at', acted_at,
-                'sent', sent_partition || '/' || sent_offset
-            )
-            order by act.id
-        )
-        from dead_letter_act as act
-        where act.subscriber = dead_letter.subscriber
-            and act.topic = dead_letter.topic
-            and act.partition = dead_letter.partition
-            and act."offset" = dead_letter."offset"
-    ) as acts
+    acts
 from outbox
 join dead_letter
     on dead_letter.subscriber = %(subscriber)s
     and aggregate_id = concat_ws(
         '/', dead_letter.topic, dead_letter.partition, dead_letter."offset"
     )
+left join dead_letter_acts
+    on dead_letter_acts.subscriber = dead_letter.subscriber
+    and dead_letter_acts.topic = dead_letter.topic
+    and dead_letter_acts.partition = dead_letter.partition
+    and dead_letter_acts."offset" = dead_letter."offset"
 where event_type = 'record-dead-lettered'
     and (
         aggregate_id = %(id)s
