@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from spark import land
 from spark.settings import Settings
@@ -22,7 +23,7 @@ class Query:
         self.looks = looks
         self.stopped = False
 
-    def awaitTermination(self, _timeout: int) -> bool:  # noqa: N802 - Spark's name
+    def awaitTermination(self, _timeout: float) -> bool:  # noqa: N802 - Spark's name
         """Return whether it has ended."""
         self.looks -= 1
         return self.looks <= 0
@@ -30,6 +31,32 @@ class Query:
     def stop(self) -> None:
         """Note it."""
         self.stopped = True
+
+
+class Clocks:
+    """The time that passes, and a wall clock that is hours ahead for one second of it."""
+
+    def __init__(self, trigger_at: float) -> None:
+        self.now = 0.0
+        self.trigger_at = trigger_at
+
+    def lead(self) -> float:
+        """Return how far ahead the wall clock is."""
+        is_ahead = self.trigger_at <= self.now < self.trigger_at + 1
+        return 5 * HOUR if is_ahead else 0.0
+
+
+class QueryInTime(Query):
+    """A query of a minute, whose looks take the time that they wait."""
+
+    def __init__(self, clocks: Clocks) -> None:
+        super().__init__(looks=0)
+        self.clocks = clocks
+
+    def awaitTermination(self, timeout: float) -> bool:  # noqa: N802 - Spark's name
+        """Wait; return whether it has ended."""
+        self.clocks.now += timeout
+        return self.clocks.now > 60
 
 
 def land_with(monkeypatch: pytest.MonkeyPatch, leads: Sequence[float]) -> list[Query]:
@@ -61,3 +88,20 @@ def test_a_clock_that_goes_on_starts_nothing(
     """Control: neither a clock set ahead nor a correction below a trigger's length matters."""
     [only] = land_with(monkeypatch, leads)
     assert not only.stopped
+
+
+@pytest.mark.parametrize("trigger_at", [1.0, 31.3, 42.7])
+def test_a_clock_that_is_ahead_for_one_second_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, trigger_at: float
+) -> None:
+    """A trigger may fall into that second, and the next one is hours away then."""
+    clocks = Clocks(trigger_at)
+    monkeypatch.setattr(land, "clock_lead", clocks.lead)
+    assert not land.ended(cast("StreamingQuery", QueryInTime(clocks)), 2)
+
+
+def test_time_alone_ends_no_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: with a clock that stays right, the same query goes on to its end."""
+    clocks = Clocks(trigger_at=1000)
+    monkeypatch.setattr(land, "clock_lead", clocks.lead)
+    assert land.ended(cast("StreamingQuery", QueryInTime(clocks)), 2)
