@@ -115,7 +115,7 @@ def every_outcome() -> list[str]:
 
 
 def test_what_is_old_is_deleted_and_reconciles_as_before(
-    stack: Stack, judge_since: JudgeSince, retain: Retain
+    own: Stack, judge_since: JudgeSince, retain: Retain
 ) -> None:
     """Outboxes and audit entries are emptied, and every count of a reconciliation is as it was."""
     every_outcome()
