@@ -248,7 +248,8 @@ def last(make: Callable[[], Damage], *wires: str, seconds: float = STOPPED_SECON
     def strike(site: Site, _trial: Trial) -> int:
         with damaged(site, wires, make) as damages:
             time.sleep(seconds)
-        return min(damage.hits for damage in damages)
+        # Of all hops at once some have nothing to say: who hears of no order posts no entry.
+        return sum(damage.hits for damage in damages)
 
     return strike
 
