@@ -1,5 +1,6 @@
 """What a user sees with psql, a Kafka client and an HTTP client, as short functions."""
 
+import json
 import os
 import time
 import uuid
@@ -211,6 +212,11 @@ def landed(message: KafkaMessage) -> Landed:
     """Return the record as text and bytes."""
     headers = dict(cast("list[tuple[str, bytes]]", message.headers() or []))
     return Landed((message.key() or b"").decode(), message.value() or b"", headers)
+
+
+def of(message_id: str) -> Callable[[Landed], bool]:
+    """Return a filter for events about this message."""
+    return lambda event: json.loads(event.value).get("message_id") == message_id
 
 
 def until_published(

@@ -14,7 +14,7 @@ import psycopg
 ROOT = Path(__file__).parents[2]
 BY_HAND = Path(__file__).parent / "payments"
 BIN = Path(sys.executable).parent
-EXTRAS = ["aggregator", "entity", "version", "watermark", "dynamodb"]
+EXTRAS = ["aggregator", "entity", "version", "watermark", "dynamodb", "filter"]
 HANGS_SECONDS = 900  # what has not ended by then hangs, also on a machine that does much else
 
 PAYMENTS: dict[str, Any] = {

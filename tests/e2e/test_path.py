@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable
 
 from cloudevents.core.bindings.kafka import KafkaMessage, from_binary
 from cloudevents.core.formats.json import JSONFormat
@@ -13,10 +12,10 @@ from ops.stack.stack import Stack
 from service.ids import derive
 from tests.builders import order, value
 from tests.client import (
-    Landed,
     Sent,
     exactly_one,
     fresh,
+    of,
     query,
     send,
     until_handled,
@@ -24,11 +23,6 @@ from tests.client import (
 )
 
 [FULFILLED] = [event.event_type for event in EVENTS if event.outcome == ACCEPTED]
-
-
-def of(message_id: str) -> Callable[[Landed], bool]:
-    """Return a filter for events about this message."""
-    return lambda event: json.loads(event.value).get("message_id") == message_id
 
 
 def test_one_order_passes_every_hop(stack: Stack) -> None:

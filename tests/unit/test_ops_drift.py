@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from pydantic_settings import BaseSettings
 
 from connect.settings import Settings as Setup
 from contract.names import DATABASE, OTHER_OUTBOXES
@@ -68,10 +69,15 @@ def python_parts(compose: Compose) -> dict[str, PythonPart]:
         if name not in compose["services"]:
             continue  # the extra runs in the embedded stack alone
         own = import_module(f"extras.{name}.settings").Settings
-        its_own_way = {"dedup_store", "input_topic", "group_id", "subscriber", "start_from"}
-        fields = {*own.model_fields, *Service.model_fields} - its_own_way
-        found[name] = PythonPart(name, fields)
+        found[name] = PythonPart(name, {*own.model_fields, *of_service(own)})
     return found
+
+
+def of_service(own: type[BaseSettings]) -> set[str]:
+    """Return what an extra reads of the service's settings, if it is made like the service."""
+    its_own_way = {"dedup_store", "input_topic", "group_id", "subscriber", "start_from"}
+    is_like_the_service = hasattr(own, "service")
+    return {*Service.model_fields} - its_own_way if is_like_the_service else set()
 
 
 def drift(compose: Compose, stack: Settings) -> list[str]:
