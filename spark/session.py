@@ -23,6 +23,8 @@ SETTINGS = {
     "spark.sql.constraintPropagation.enabled": "false",
 }
 SET_BY_SPARK_SUBMIT = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"}
+FEW_ROWS = 50_000
+PARTITIONS = 2  # as spark/conf has it
 STARTED_AT = time.monotonic()
 
 
@@ -36,6 +38,17 @@ def make_session(name: str, jars: Path | None) -> SparkSession:
         settings_folder = Path(__file__).with_name("conf")
         os.environ.setdefault("SPARK_CONF_DIR", str(settings_folder))
     return builder.getOrCreate()
+
+
+def divide_work(spark: SparkSession, rows: int) -> None:
+    """Divide what comes now among the cores, or not: of few rows, most of a task is its start.
+
+    A session of spark-submit keeps the number that somebody has given it.
+    """
+    if SET_BY_SPARK_SUBMIT.intersection(os.environ):
+        return
+    partitions = 1 if rows < FEW_ROWS else PARTITIONS
+    spark.conf.set("spark.sql.shuffle.partitions", partitions)
 
 
 def class_path(jars: Path | None) -> str:

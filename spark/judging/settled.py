@@ -35,7 +35,7 @@ from spark.rows.snapshot import (
     read_tables,
     select_all,
 )
-from spark.session import exit_with_error, log_progress
+from spark.session import divide_work, exit_with_error, log_progress
 from spark.settings import Settings
 from spark.topics import Topics, topics_to_land
 
@@ -125,6 +125,7 @@ def settle(
         frames["ledger"] = read_ledger(spark, options.ledger)
         holders = find_holders(snapshots.values(), settings.reconcile_behind_seconds)
         rows = persist_all(frames.values())
+        divide_work(spark, rows)
         log_progress(f"{rows:,} rows of the databases are read")
         if not horizon:
             release_all(snapshots)
