@@ -70,6 +70,25 @@ def test_a_client_that_loses_acknowledgements_doubles_nothing(
     assert control["total"]["without_producer_id"] == control["total"]["batches"] > 0
 
 
+@pytest.mark.parametrize("client", ["python", "java"])
+def test_a_transactional_producer_is_proved_as_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, client: str
+) -> None:
+    """What it aborts is read by nobody, and what it commits is there once.
+
+    The control has no transactions: what was to be aborted can be read, and records are doubled.
+    """
+    file = tmp_path / "producer.properties"
+    file.write_text("bootstrap.servers=x\ntransactional.id=orders\n")
+    code, found = proved(capsys, client, 2_000, 20, file)
+    arm, control = found["settings"]["total"], found["control"]["total"]
+    assert code == 0, found["verdict"]
+    assert found["verdict"].startswith("transactional")
+    assert (arm["records"], arm["distinct"], arm["taken_back"]) == (2_000, 2_000, 0)
+    assert control["taken_back"] > 0
+    assert control["duplicated"] > 0
+
+
 def test_settings_that_are_not_idempotent_are_refuted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """What a proof counts, what it concludes, and when it has proved nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,24 @@ def test_a_proof_needs_a_control_that_failed() -> None:
     code, sentence = judge(arm(CLEAN), arm(CLEAN), 3)
     assert code == 2
     assert sentence.startswith("proved nothing")
+
+
+def transactional(*partitions: Counts) -> Arm:
+    """Return a run of a transactional producer."""
+    return replace(arm(*partitions), settings={"transactional.id": "orders"})
+
+
+def test_what_was_aborted_and_can_be_read_refutes_a_transactional_producer() -> None:
+    """It must be there for the control, which has no transactions; else nothing was proved."""
+    seen = CLEAN._replace(taken_back=4)
+    control = arm(DOUBLED._replace(taken_back=4))
+    code, sentence = judge(transactional(CLEAN), control, 3)
+    assert code == 0
+    assert sentence.startswith("transactional: 10 records")
+    assert sentence.endswith("2 were duplicated and 4 that were to be aborted could be read")
+    code, sentence = judge(transactional(seen), control, 3)
+    assert (code, sentence) == (1, "NOT transactional: 4 of aborted transactions")
+    assert judge(transactional(CLEAN), arm(DOUBLED), 3)[0] == 2
 
 
 def test_a_proof_needs_as_many_lost_acknowledgements_as_were_asked_for() -> None:
@@ -132,14 +151,21 @@ def test_of_connect_the_producers_settings_are_taken(tmp_path: Path) -> None:
 
 
 def test_the_control_is_the_same_without_idempotence(tmp_path: Path) -> None:
-    """Java has it by default, so the control switches it off; a transactional id implies it."""
+    """Java has it by default, so the control switches it off; a transactional id implies it.
+
+    Connect has a transactional id of its own, so one among a worker's settings means nothing.
+    """
     file = write(
         tmp_path,
         "p.properties",
         "bootstrap.servers=x\ntransactional.id=orders\nenable.gapless.guarantee=true\n",
     )
     settings = read_settings("python", [file])
-    assert settings == {"enable.gapless.guarantee": "true", "enable.idempotence": "true"}
+    assert settings == {
+        "enable.gapless.guarantee": "true",
+        "enable.idempotence": "true",
+        "transactional.id": "orders",
+    }
     assert control_settings(settings) == {"enable.idempotence": "false"}
 
 

@@ -12,7 +12,7 @@ from lab.prove import confluent, debezium, java
 from lab.prove.batches import find_writers
 from lab.prove.count import count, read_numbers
 from lab.prove.fetch import read
-from lab.prove.job import Job
+from lab.prove.job import TRANSACTIONAL, Job
 from lab.prove.partitions import find_spans
 from lab.prove.producer_settings import control_settings, read_settings
 from lab.prove.verdict import Arm, judge, lines
@@ -78,6 +78,7 @@ def prove(
             topic=topic,
             messages=messages,
             together=messages // needed,
+            aborts=TRANSACTIONAL in settings,
         )
         control_job = job._replace(settings=control_settings(settings), topic=control_topic)
         arm = run(stack, proxy, client.send, job, lost_acks)

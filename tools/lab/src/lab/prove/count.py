@@ -21,6 +21,7 @@ class Counts(NamedTuple):
     batches: int
     without_producer_id: int  # batches that nobody could tell from a copy
     gaps: int  # in the sequence of one producer id and epoch
+    taken_back: int = 0  # of aborted transactions, and there to be read all the same
 
     def wrong(self) -> dict[str, int]:
         """Return what idempotence should have prevented."""
@@ -30,6 +31,7 @@ class Counts(NamedTuple):
             "missing": self.missing,
             "without_producer_id": self.without_producer_id,
             "gaps": self.gaps,
+            "taken_back": self.taken_back,
         }
         return {name: count for name, count in counts.items() if count}
 
@@ -51,7 +53,7 @@ def count(
     """Count what was read and what the bytes say, for each partition."""
     missing = count_missing(numbers, messages)
     return {
-        partition: count_partition(found, written[partition], missing[partition])
+        partition: count_partition(found, written[partition], missing[partition], messages)
         for partition, found in numbers.items()
     }
 
@@ -72,8 +74,11 @@ def count_missing(numbers: Mapping[int, Sequence[int]], messages: int) -> Counte
     return missing
 
 
-def count_partition(found: Sequence[int], written: Written, missing: int) -> Counts:
-    """Count one partition."""
+def count_partition(
+    everything: Sequence[int], written: Written, missing: int, messages: int
+) -> Counts:
+    """Count one partition; numbers from `messages` on were taken back."""
+    found = [number for number in everything if number < messages]
     seen: set[int] = set()
     reordered = 0
     highest = -1
@@ -92,6 +97,7 @@ def count_partition(found: Sequence[int], written: Written, missing: int) -> Cou
         batches=sum(writer.batches for writer in writers),
         without_producer_id=written[NOBODY].batches if NOBODY in written else 0,
         gaps=sum(len(writer.gaps) for writer in writers),
+        taken_back=len(everything) - len(found),
     )
 
 

@@ -34,6 +34,8 @@ def send(stack: Stack, job: Job) -> int:
         job.topic,
         str(job.messages),
         str(PARTITIONS),
+        str(job.transaction_messages),
+        str(job.together),
     )
     printed = [""]
     stack.supervisor.pass_through("java", command, stack.env(), printed.append, lambda _: None)

@@ -15,6 +15,10 @@ SHORT_BACKOFF = {
 }
 
 
+TRANSACTIONAL = "transactional.id"
+BATCHES_OF_A_TRANSACTION = 5
+
+
 class Job(NamedTuple):
     """Send the numbers below `messages`, at most `together` of them in one request."""
 
@@ -23,3 +27,10 @@ class Job(NamedTuple):
     topic: str
     messages: int
     together: int
+    # Between any two transactions, send a batch of numbers from `messages` on, and take it back.
+    aborts: bool = False
+
+    @property
+    def transaction_messages(self) -> int:
+        """Return how many numbers a transaction has that is committed; 0 if there are none."""
+        return BATCHES_OF_A_TRANSACTION * self.together if self.aborts else 0

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from lab.prove.job import TRANSACTIONAL
 from ops.stack.supervisor import StackError
 from pipeline_check.reading.block import Block, Setting
 from pipeline_check.reading.read import read as read_file
@@ -23,7 +24,7 @@ BEARING = {
     "message.timeout.ms",
     "request.timeout.ms",
     "socket.timeout.ms",
-    "transactional.id",
+    TRANSACTIONAL,
 }
 # Which of the clients that the auditor tells apart; a bare .properties is "java".
 READ_BY = {
@@ -41,7 +42,7 @@ WAY_OUT = "write what they are into a .properties file, and prove that"
 def read_settings(client: str, files: Sequence[Path]) -> dict[str, str]:
     """Return what these files set of one producer, as far as it bears on duplicates.
 
-    A transactional id becomes the idempotence that it implies: several producers cannot share one.
+    A transactional id implies idempotence. For a connector it means nothing: Connect has its own.
     """
     try:
         blocks = [block for file in files for block in read_file(file)]
@@ -53,8 +54,10 @@ def read_settings(client: str, files: Sequence[Path]) -> dict[str, str]:
     if unknown:
         raise StackError(f"nothing here says what is in {', '.join(sorted(unknown))}: {WAY_OUT}")
     settings = {name: setting.text for name, setting in bearing.items()}
-    if settings.pop("transactional.id", None):
+    if TRANSACTIONAL in settings:
         settings.setdefault("enable.idempotence", "true")
+    if client == "connect":
+        settings.pop(TRANSACTIONAL, None)
     return settings
 
 
@@ -95,8 +98,9 @@ def connect_settings(blocks: Sequence[Block]) -> Mapping[str, Setting]:
 
 
 def control_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the same with idempotence switched off, because Java has it by default."""
+    """Return the same without transactions, and with idempotence switched off: Java has it."""
     control = dict(settings)
+    control.pop(TRANSACTIONAL, None)
     control.pop("enable.gapless.guarantee", None)  # refused without idempotence
     control["enable.idempotence"] = "false"
     return control

@@ -6,6 +6,7 @@ from typing import Any
 
 from lab.prove.columns import align_columns
 from lab.prove.count import Counts, total
+from lab.prove.job import TRANSACTIONAL
 
 RUN_TITLES = {
     "requests": "Produce requests",
@@ -19,8 +20,10 @@ WRONG_TITLES = {
     "missing": "missing",
     "without_producer_id": "batches without a producer id",
     "gaps": "gaps in the sequence",
+    "taken_back": "of aborted transactions",
 }
 NO_PROOF = "proved nothing"
+WITHOUT = {"idempotent": "idempotence", "transactional": "transactions"}
 
 
 @dataclass(frozen=True)
@@ -44,20 +47,26 @@ class Arm:
 def judge(with_settings: Arm, control: Arm, lost_acks: int) -> tuple[int, str]:
     """Return the exit code and the verdict; a proof that cannot fail is none."""
     found = total(with_settings.partitions)
-    duplicates_without = total(control.partitions).duplicated
+    without = total(control.partitions)
+    kind = "transactional" if TRANSACTIONAL in with_settings.settings else "idempotent"
     wrong = found.wrong()
     if wrong:
         parts = [f"{count:,} {WRONG_TITLES[name]}" for name, count in wrong.items()]
-        return 1, f"NOT idempotent: {', '.join(parts)}"
-    if not duplicates_without:
+        return 1, f"NOT {kind}: {', '.join(parts)}"
+    if not without.duplicated:
         return 2, f"{NO_PROOF}: the control, without idempotence, has no duplicates either"
+    if kind == "transactional" and not without.taken_back:
+        return 2, f"{NO_PROOF}: the control, without transactions, shows nothing that was aborted"
     lost = with_settings.lost
     if lost < lost_acks:
         return 2, f"{NO_PROOF}: only {lost:,} of {lost_acks:,} acknowledgements could be lost"
+    aborted = ""
+    if kind == "transactional":
+        aborted = f" and {without.taken_back:,} that were to be aborted could be read"
     return 0, (
-        f"idempotent: {found.records:,} records after {lost:,} lost acknowledgements, none twice, "
+        f"{kind}: {found.records:,} records after {lost:,} lost acknowledgements, none twice, "
         f"none missing, none out of order; "
-        f"without idempotence {duplicates_without:,} were duplicated"
+        f"without {WITHOUT[kind]} {without.duplicated:,} were duplicated{aborted}"
     )
 
 
