@@ -85,6 +85,31 @@ def older_after_newer(trial: Trial) -> None:
     trial.handle([trial.record("m-4", 4, partition=1)])
 
 
+def older_state(trial: Trial) -> None:
+    """Do the same where each event replaces what the order was: to drop the older one is right."""
+    newer = trial.record("m-5", 5, partition=0)
+    trial.expect_newest(newer)
+    trial.handle([newer])
+    trial.handle([trial.record("m-4", 4, partition=1)])
+
+
+def wider_number(trial: Trial) -> None:
+    """Count from nine to ten: as text, the second number is the lower one."""
+    trial.handle([trial.record("m-9", 9)])
+    trial.handle([trial.record("m-10", 10)])
+
+
+def two_sources(trial: Trial) -> None:
+    """Let two aggregates feed one order from topics of their own, each with its own numbers."""
+    trial.handle([published_by("payment", trial.record("a-10", 10, partition=0))])
+    trial.handle([published_by("stock", trial.record("b-1", 1, partition=1))])
+
+
+def published_by(source: str, record: Record) -> Record:
+    """Return the record with the name of the aggregate that has published it."""
+    return record._replace(headers=[*record.headers, ("source", source.encode())])
+
+
 def more_partitions(trial: Trial) -> None:
     """Move a key to a new partition: its message comes again, and new ones count from one."""
     trial.handle([trial.record("m-5", 5, "o-5", partition=0)])
@@ -172,8 +197,20 @@ ANOMALIES = {
         happen=disorder,
     ),
     "older_after_newer": Anomaly(
-        title="an older event of an order after a newer one",
+        title="an older event of an order after a newer one, and each adds something",
         happen=older_after_newer,
+    ),
+    "older_state": Anomaly(
+        title="an older event of an order after a newer one, and each replaces the last",
+        happen=older_state,
+    ),
+    "wider_number": Anomaly(
+        title="numbers become a digit longer",
+        happen=wider_number,
+    ),
+    "two_sources": Anomaly(
+        title="two aggregates feed one order, each with numbers of its own",
+        happen=two_sources,
     ),
     "more_partitions": Anomaly(
         title="partitions are added",

@@ -52,6 +52,7 @@ NEED_MEMORY = frozenset(
         "retention",
         "another_value",
         "two_subscribers",
+        "older_state",
     }
 )
 

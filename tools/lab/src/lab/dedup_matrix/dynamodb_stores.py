@@ -163,6 +163,7 @@ PUT_LAST = Candidate(
             "store_lost",
             "retention",
             "another_value",
+            "older_state",
         }
     ),
     slow=True,
@@ -178,7 +179,7 @@ ON_DYNAMODB = {
     "downstream": PUT_LAST._replace(
         title="DynamoDB, put last, and the lake removes doubles by their derived id",
         choose_it="if every reader of the events removes doubles, and nobody else sees the effect",
-        breaks=frozenset({"another_value"}),
+        breaks=frozenset({"another_value", "older_state"}),
         downstream=True,
     ),
     "dynamodb": PUT_LAST._replace(
@@ -190,6 +191,6 @@ ON_DYNAMODB = {
         make=make_leases,
         forget=forget_both,
         size=size_of_both,
-        breaks=frozenset({"retention"}),
+        breaks=frozenset({"retention", "older_state"}),
     ),
 }

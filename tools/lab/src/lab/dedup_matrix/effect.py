@@ -19,7 +19,9 @@ TABLES = """
     create table if not exists dedup_matrix.effect (
         subscriber text not null,
         message_id text not null,
-        sha256     text not null
+        order_id   text not null,
+        sha256     text not null,
+        applied    bigint generated always as identity
     );
     grant usage on schema dedup_matrix to app;
     grant select, insert on dedup_matrix.effect to app;
@@ -42,8 +44,8 @@ WRITE = """
     ), repeated as (
         select * from item where false -- no row of the business knows any
     ), {fresh}, effect as (
-        insert into dedup_matrix.effect
-        select :subscriber, message_id, encode(value_sha256, 'hex')
+        insert into dedup_matrix.effect (subscriber, message_id, order_id, sha256)
+        select :subscriber, message_id, order_id, encode(value_sha256, 'hex')
         from item
         join fresh using (message_id)
         order by n
@@ -60,6 +62,13 @@ EFFECTS = text("""
     from dedup_matrix.effect
     where subscriber = :subscriber
     group by message_id
+""")
+
+LAST = text("""
+    select distinct on (order_id) order_id, message_id
+    from dedup_matrix.effect
+    where subscriber = :subscriber
+    order by order_id, applied desc
 """)
 
 
@@ -131,3 +140,10 @@ def count_effects(engine: Engine, subscriber: str) -> Counter[str]:
     with engine.connect() as connection:
         found = connection.execute(EFFECTS, {"subscriber": subscriber})
         return Counter({row.message_id: row.effects for row in found})
+
+
+def find_last(engine: Engine, subscriber: str) -> dict[str, str]:
+    """Return the message that had its effect last, for each order: what a reader sees there."""
+    with engine.connect() as connection:
+        found = connection.execute(LAST, {"subscriber": subscriber})
+        return {row.order_id: row.message_id for row in found}

@@ -31,13 +31,13 @@ IN_POSTGRES = {
             "unless you know a reason for another: "
             "it needs nothing from the producer, and sees conflicts"
         ),
-        breaks=frozenset({"store_lost", "retention"}),
+        breaks=frozenset({"store_lost", "retention", "older_state"}),
     ),
     "entity": Described(
         table="order_state",
         title="ids in the entity",
         choose_it="few messages for each entity, and its row is written anyway",
-        breaks=frozenset({"store_lost", "retention", "another_value"}),
+        breaks=frozenset({"store_lost", "retention", "another_value", "older_state"}),
     ),
     "version": Described(
         table="order_version",
@@ -54,7 +54,14 @@ IN_POSTGRES = {
             "one producer numbers each partition, and nothing may grow with the number of messages"
         ),
         breaks=frozenset(
-            {"store_lost", "another_value", "disorder", "more_partitions", "two_producers"}
+            {
+                "store_lost",
+                "another_value",
+                "disorder",
+                "more_partitions",
+                "two_producers",
+                "older_state",
+            }
         ),
     ),
 }
@@ -112,9 +119,42 @@ CONTROLS = {
         lose=partial(delete_rows, controls.TABLE),
         forget=partial(delete_rows, controls.TABLE),
         size=partial(table_size, controls.TABLE),
-        breaks=frozenset({"crash_before_effect", "store_lost", "retention", "another_value"}),
+        breaks=frozenset(
+            {"crash_before_effect", "store_lost", "retention", "another_value", "older_state"}
+        ),
     ),
 }
+
+
+def wrong_versions(version: Candidate) -> dict[str, Candidate]:
+    """Return two ways to keep the highest version that look as good."""
+    as_text = ("lpad(sequence::text, 18, '0')", "rpad(sequence::text, 18)")
+    one_for_all = ("order_id, source, n,", "order_id, '' as source, n,")
+    return {
+        "version_as_text": version._replace(
+            title="highest version per order, compared as text",
+            choose_it="never: 10 comes before 9",
+            make=partial(make_version, *as_text),
+            breaks=version.breaks | {"wider_number"},
+        ),
+        "version_one_for_all": version._replace(
+            title="highest version per order, one for all publishers",
+            choose_it="never, if more than one aggregate publishes events of an order",
+            make=partial(make_version, *one_for_all),
+            breaks=version.breaks | {"two_sources"},
+        ),
+    }
+
+
+def make_version(
+    right: str, wrong: str, _backends: Backends, _subscriber: str, _worker: str, write: Write
+) -> DedupStore:
+    """Make the store with a part of its statement replaced."""
+    store = load_store("version").make_store(write)
+    assert right in store.fresh
+    store.fresh = store.fresh.replace(right, wrong)
+    made: DedupStore = store
+    return made
 
 
 def find_candidates() -> dict[str, Candidate]:
@@ -124,6 +164,8 @@ def find_candidates() -> dict[str, Candidate]:
     for name, described in IN_POSTGRES.items():
         if name in here:
             found[name] = in_postgres(name, described)
+    if "version" in here:
+        found |= wrong_versions(found["version"])
     if "dynamodb" in here:
         from lab.dedup_matrix.dynamodb_stores import ON_DYNAMODB  # noqa: PLC0415 - it may be deleted
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy import text
 
 from lab.dedup_matrix.candidate import Backends, Candidate
-from lab.dedup_matrix.effect import Moments, count_effects, write
+from lab.dedup_matrix.effect import Moments, count_effects, find_last, write
 from service.handler import compare, split_conflicts
 from service.outage import OutageError
 from service.record import Item, Record, read
@@ -42,16 +42,22 @@ def crash() -> None:
 
 
 class Verdict(NamedTuple):
-    """What became of an anomaly's messages: each should have had one effect."""
+    """What became of an anomaly's messages: each should have had one effect.
+
+    Where each says how things are, what counts is the last effect of each order.
+    """
 
     doubled: int
     lost: int
+    stale: int = 0
 
     @property
     def word(self) -> str:
         """Return the worst of it: a loss is worse than a double."""
         if self.lost:
             return "loses"
+        if self.stale:
+            return "ends stale"
         return "duplicates" if self.doubled else "survives"
 
 
@@ -66,6 +72,7 @@ class Trial:
         self.expected: set[tuple[str, str]] = set()  # subscriber and message
         self.conflicts = 0  # another value under a known id, noticed
         self.unnoticed = 0  # and not noticed
+        self.newest: dict[str, str] | None = None  # by order, where a message replaces the last one
         self.others: list[threading.Thread] = []
         self.waiting = threading.Event()  # a worker could not go on, and tries again
 
@@ -91,6 +98,12 @@ class Trial:
                 ("sequence", str(sequence).encode()),
             ],
         )
+
+    def expect_newest(self, record: Record) -> None:
+        """From now on each message replaces what its order was, and this one is the newest."""
+        [message_id] = record.header_values("message_id")
+        order_id = (record.key or b"").decode()
+        self.newest = {**(self.newest or {}), order_id: message_id.decode()}
 
     def handle(
         self,
@@ -179,6 +192,10 @@ class Trial:
         """Count the effects once every worker has ended."""
         self.join()
         engine = self.backends.engine
+        if self.newest is not None:
+            last = find_last(engine, self.name)
+            stale = sum(last.get(order) != newest for order, newest in self.newest.items())
+            return Verdict(doubled=0, lost=0, stale=stale)
         subscribers = {subscriber for subscriber, _ in self.expected}
         effects = {subscriber: count_effects(engine, subscriber) for subscriber in subscribers}
         doubled = 0
