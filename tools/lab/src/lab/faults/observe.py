@@ -108,6 +108,17 @@ class Databases:
 
     def rows(self, setting: str, sql: str, parameters: Any = None) -> list[Row]:
         """Return the rows of a statement in the database of this setting."""
+        is_kept = setting in self.connections
+        try:
+            return self.ask(setting, sql, parameters)
+        except psycopg.OperationalError:
+            # Of a kept connection it may be long ago that the server has ended.
+            if not is_kept:
+                raise
+            return self.ask(setting, sql, parameters)
+
+    def ask(self, setting: str, sql: str, parameters: Any) -> list[Row]:
+        """Do so once; a connection that has failed is not kept."""
         if setting not in self.connections:
             self.connections[setting] = connect_as_admin(self.env, setting)
         try:
