@@ -188,7 +188,7 @@ def reconcile(
     as_json: Json = False,
 ) -> None:
     """Compare every id at every hop, both ways; exit 1 if something is lost, doubled, different."""
-    stack = make_checked_stack()
+    stack = make_whole_stack()
     options = []
     if land:
         options += ["--land"]
@@ -238,7 +238,7 @@ def retention(
     as_json: Json = False,
 ) -> None:
     """Delete old events from the outboxes, if all is well; exit 1 if something is wrong."""
-    stack = make_checked_stack()
+    stack = make_whole_stack()
     options = ["--apply"] if apply else []
     if as_json:
         options += ["--json"]
@@ -653,6 +653,15 @@ def make_stack() -> "Stack":
     from ops.stack.stack import Stack
 
     return Stack(step=step)
+
+
+def make_whole_stack() -> "Stack":
+    """Return the same, if it has the whole path."""
+    from ops.stack.checks import refuse_part_of_the_path
+
+    stack = make_checked_stack()
+    refuse_part_of_the_path(stack.settings)
+    return stack
 
 
 def make_checked_stack() -> "Stack":

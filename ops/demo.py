@@ -9,7 +9,7 @@ from ops.orders import count_kinds, make_records
 from ops.positions import try_lag
 from ops.produce import new_run, produce
 from ops.progress import Note, step
-from ops.stack.checks import check_settings
+from ops.stack.checks import check_settings, refuse_part_of_the_path
 from ops.stack.stack import Stack
 from ops.stack.supervisor import POLL_SECONDS, StackError
 
@@ -20,6 +20,7 @@ def demo(stack: Stack, orders: int, seed: int) -> int:
     """Start, produce, wait, land and reconcile; stop what was started; the verdict comes last."""
     try:
         check_settings(stack.settings)
+        refuse_part_of_the_path(stack.settings)
         runs_elsewhere = stack.settings.attach
         running = nullcontext() if runs_elsewhere else stack.running()
         with running:

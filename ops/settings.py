@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from dotenv import dotenv_values
 from pydantic import Field, field_validator
@@ -41,6 +41,8 @@ class Settings(BaseSettings):
     subscriber: str = SUBSCRIBER
     dedup_store: str = "tracking"  # the service's
     land: bool = False  # also keep landing going, as one more process
+    # How much of the path there is: orders that are handled once, then their events, then the POST.
+    adopt: Literal["consumer", "outbox", "all"] = "all"
     # What the manifests of extras declare, read from the environment and .env by their own names.
     extras: dict[str, Value] = Field(default_factory=dict, validate_default=True)
 
@@ -85,6 +87,16 @@ class Settings(BaseSettings):
         if is_set:
             return ROOT / self.jars_dir
         return self.run_dir / "jars"
+
+    @property
+    def publishes(self) -> bool:
+        """Return whether somebody reads the outboxes."""
+        return self.adopt != "consumer"
+
+    @property
+    def audits(self) -> bool:
+        """Return whether the service posts what it has handled."""
+        return self.adopt == "all"
 
     def extra_processes(self) -> dict[str, ExtraProcess]:
         """Return the processes that extras add to this stack, by the name of the extra."""

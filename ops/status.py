@@ -34,8 +34,9 @@ def status(stack: Stack) -> About:
     return {
         "processes": processes,
         "consumer_lag": try_lag(env),
+        "publishes": stack.settings.publishes,
         "slots": slots(stack),
-        "connectors": connectors(env["CONNECT_URL"]),
+        "connectors": connectors(env["CONNECT_URL"]) if stack.settings.publishes else {},
         "refused": look_at_refused(env, stack.settings.data_dir / "looked.json"),
         "landed": landed(env),
     }
@@ -48,7 +49,10 @@ def healthy(found: About) -> bool:
     refused = found["refused"]
     if found["consumer_lag"] is None:
         return False
-    if not slots or not connectors or not refused:
+    if slots is None or connectors is None or not refused:
+        return False
+    is_read = bool(slots and connectors)
+    if found["publishes"] and not is_read:
         return False
     if any(refused[kind]["burst"] for kind in KINDS):
         return False
@@ -88,7 +92,8 @@ def slots(stack: Stack) -> list[About] | None:
     except (psycopg.Error, OSError):
         return None
     names = {slot["slot"] for slot in found}
-    for outbox in OUTBOXES:
+    expected = OUTBOXES if stack.settings.publishes else ()
+    for outbox in expected:
         name = f"{outbox}_outbox"
         if name not in names:
             missing = {"slot": name, "active": False, "wal_status": "missing", "lag_bytes": None}

@@ -55,7 +55,8 @@ class Settings(BaseSettings):
     audit_timeout_seconds: float = 5  # above the 2 s that the receiver waits for a key in progress
 
     # "single": an entry in each request, with its key as header, for a receiver without batches.
-    audit_mode: Literal["batch", "single"] = "batch"
+    # "none": nothing is posted; what is handled meanwhile is never posted by itself.
+    audit_mode: Literal["batch", "single", "none"] = "batch"
     # An entry that alone gets 404, 409 or 425 holds nobody up. It is sent again this often ...
     audit_repeat_seconds: Annotated[float, Field(gt=0)] = 10
     audit_patience_seconds: float = 900  # ... until it counts as refused for good

@@ -54,7 +54,9 @@ def place_among_judges(item: pytest.Item) -> int:
 
 
 @contextmanager
-def running(name: str, ports: int, started: frozenset[str] = frozenset()) -> Iterator[Stack]:
+def running(
+    name: str, ports: int, started: frozenset[str] = frozenset(), *, anew: bool = True, **more: Any
+) -> Iterator[Stack]:
     """Run a stack in a folder and on ports of its own, with the processes of these extras."""
     extras: dict[str, bool | int | str] = {}
     for number, (extra, process) in enumerate(extra_processes().items()):
@@ -69,6 +71,7 @@ def running(name: str, ports: int, started: frozenset[str] = frozenset()) -> Ite
         audit_port=ports + 81,
         service_port=ports + 10,
         extras=extras,
+        **more,
     )
     with pytest.MonkeyPatch.context() as patch:
         # The broker's least: a killed worker is missed sooner.
@@ -76,7 +79,7 @@ def running(name: str, ports: int, started: frozenset[str] = frozenset()) -> Ite
         stack = Stack(settings)
         stack.claim()
         nothing_was_up = stack.supervisor.state().owner == stack.me
-        if nothing_was_up:
+        if nothing_was_up and anew:
             # Data of the run before may have another schema, and Spark would compare it too.
             stack.remove_data()
         with stack.running():

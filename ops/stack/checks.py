@@ -34,6 +34,15 @@ def check_settings(settings: Settings) -> None:
     raise_all(problems)
 
 
+def refuse_part_of_the_path(settings: Settings) -> None:
+    """Say that a stack with a part of the path has nothing to be compared."""
+    if not settings.audits:
+        raise StackError(
+            f"ADOPT={settings.adopt}: this stack has a part of the path, and reconciliation"
+            " compares the whole of it: start it with ADOPT=all"
+        )
+
+
 def check(settings: Settings, missing: list[Part]) -> None:
     """Refuse to start on a machine that lacks something, or where a port is taken."""
     problems = [*machine(settings), changed_revision(settings)]

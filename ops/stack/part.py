@@ -39,12 +39,11 @@ class Part:
 
 def parts(settings: Settings) -> list[Part]:
     """Return the parts of this stack in the sequence in which they start."""
-    found = [
-        postgres(settings),
-        kafka(settings),
-        connect(settings),
-        audit(settings),
-    ]
+    found = [postgres(settings), kafka(settings)]
+    if settings.publishes:
+        found.append(connect(settings))
+    if settings.audits:
+        found.append(audit(settings))
     processes = settings.extra_processes()
     found += [extra(settings, name, process) for name, process in processes.items()]
     numbers = range(1, settings.services + 1)
@@ -74,14 +73,18 @@ def poms(settings: Settings) -> Poms:
 
 
 def postgres(settings: Settings) -> Part:
-    """Return PostgreSQL; then come roles, tables and slots."""
+    """Return PostgreSQL; then come roles, tables and slots.
+
+    A slot that nobody reads would keep the write-ahead log for ever.
+    """
+    slots = [] if settings.publishes else ["--without-slots"]
     return Part(
         name="postgres",
         argv=database.command(settings),
         ports={"POSTGRES_PORT": settings.postgres_port},
         ready=partial(database.ready, settings),
         prepare=partial(database.prepare, settings),
-        then={"migrations": [sys.executable, "-m", "migrations", "upgrade"]},
+        then={"migrations": [sys.executable, "-m", "migrations", "upgrade", *slots]},
         done=partial(database.remember_revisions, settings),
         stop_signal=signal.SIGINT,  # its fast stop; SIGQUIT is the immediate one
     )
@@ -132,12 +135,13 @@ def service(settings: Settings, number: int) -> Part:
     """Return one of the service processes: `service`, `service-2`, `service-3`."""
     name = "service" if number == 1 else f"service-{number}"
     port = settings.service_port + 10 * (number - 1)
+    audit = {} if settings.audits else {"AUDIT_MODE": "none"}
     return Part(
         name=name,
         argv=[sys.executable, "-m", "service"],
         ports={"SERVICE_PORT": port},
         ready=partial(answers, f"http://{HOST}:{port}/readyz"),
-        env={"SERVICE_HOST": HOST, "SERVICE_PORT": str(port)},
+        env={"SERVICE_HOST": HOST, "SERVICE_PORT": str(port), **audit},
     )
 
 

@@ -79,3 +79,16 @@ def test_control_without_polls_slow_requests_cost_the_partitions(
     monkeypatch.setattr(auditing, "POLL_AFTER_SECONDS", math.inf)
     longest = post_one_by_one(monkeypatch, SETTINGS.batch_records)
     assert longest > SETTINGS.max_poll_interval_ms / 1000
+
+
+def test_without_a_receiver_nothing_is_posted_and_nobody_waits() -> None:
+    """AUDIT_MODE=none: every entry counts as answered, no row is marked, no database is asked."""
+    clock = Clock()
+    engine = create_engine("postgresql+psycopg://127.0.0.1:1/nobody")
+    retry = Retry(clock.idle, first_seconds=0, cap_seconds=0)
+    steps = make_audit_steps(Settings(audit_mode="none"), engine, clock, retry)
+    [[message]] = split_conflicts([record()])
+    assert isinstance(message, Message)
+    answers = steps.post([Entry(message, ACCEPTED)])
+    assert steps.mark(answers) == {message.message_id}
+    steps.repeat()

@@ -8,7 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import ValidationError
@@ -19,11 +19,12 @@ from ops.jars import fetch_jars, jars_folder
 from ops.settings import Settings
 from ops.stack import database
 from ops.stack.broker import override
-from ops.stack.checks import disk_full, java_unfit, port_taken
+from ops.stack.checks import disk_full, java_unfit, port_taken, refuse_part_of_the_path
 from ops.stack.database import users_of_memory
 from ops.stack.files import ROLES, is_whole, make_secrets
 from ops.stack.part import parts
 from ops.stack.state import Identity, State, read_state, write_state
+from ops.stack.supervisor import StackError
 from ops.status import healthy, slot_lines
 
 # Of System V's shared memory.
@@ -305,6 +306,7 @@ def test_parts_and_slots_and_connectors_make_a_healthy_stack() -> None:
         "refused": {"dead_letters": calm, "audit_refusals": calm},
         "processes": [{"ready": True}],
         "consumer_lag": {0: 5},
+        "publishes": True,
         "slots": [{"active": True, "wal_status": "reserved"}],
         "connectors": {"fulfillment-outbox": ["RUNNING", "RUNNING"]},
     }
@@ -320,6 +322,49 @@ def test_parts_and_slots_and_connectors_make_a_healthy_stack() -> None:
         burst = well["refused"] | {kind: {"burst": True}}
         assert not healthy(well | {"refused": burst})
     assert not healthy(well | {"connectors": {"fulfillment-outbox": ["RUNNING", "FAILED"]}})
+
+
+def test_without_connect_only_a_slot_that_is_left_makes_a_stack_unhealthy() -> None:
+    """ADOPT=consumer: there is nothing to read from, and nothing may hold the log either."""
+    calm = {"burst": False}
+    well: dict[str, Any] = {
+        "refused": {"dead_letters": calm, "audit_refusals": calm},
+        "processes": [{"ready": True}],
+        "consumer_lag": {0: 5},
+        "publishes": False,
+        "slots": [],
+        "connectors": {},
+    }
+    assert healthy(well)
+    assert not healthy(well | {"publishes": True})
+    assert not healthy(well | {"slots": [{"active": False, "wal_status": "reserved"}]})
+
+
+@pytest.mark.parametrize(
+    ("adopt", "names"),
+    [
+        ("consumer", ["postgres", "kafka", "service"]),
+        ("outbox", ["postgres", "kafka", "connect", "service"]),
+        ("all", ["postgres", "kafka", "connect", "audit", "service"]),
+    ],
+)
+def test_a_stack_may_have_a_part_of_the_path(
+    tmp_path: Path, adopt: Literal["consumer", "outbox", "all"], names: list[str]
+) -> None:
+    """Whoever adopts one pattern after the other starts with fewer processes."""
+    found = parts(Settings(run_dir=tmp_path, adopt=adopt))
+    assert [part.name for part in found] == names
+    service = found[-1]
+    assert (service.env.get("AUDIT_MODE") == "none") == (adopt != "all")
+    migrations = found[0].then["migrations"]
+    assert ("--without-slots" in migrations) == (adopt == "consumer")
+
+
+def test_a_part_of_the_path_is_not_reconciled(tmp_path: Path) -> None:
+    """The sentence says how to get the rest."""
+    with pytest.raises(StackError, match=r"ADOPT=outbox.*start it with ADOPT=all"):
+        refuse_part_of_the_path(Settings(run_dir=tmp_path, adopt="outbox"))
+    refuse_part_of_the_path(Settings(run_dir=tmp_path))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is read from /proc")
