@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 
 from contract.events import ACCEPTED, EVENTS, Event
-from contract.names import DEAD_LETTER_TOPIC
+from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC
 
 NONE = "null"  # SQL
 
@@ -91,6 +91,12 @@ NOTED = (
 VALUE = "coalesce(sha256, 'no value')"
 KEY_AND_VALUE = "concat_ws(' ', key, sha256)"
 KAFKA_TOPIC = "substring_index(topic, '@', 1)"  # of one that was created again, too
+# What is late with an event of the audit: its message, or only the entry, which was put aside. It
+# may be sent again, and its event published, while the databases are read.
+PUBLISHED_SOURCE = f"""
+    if({KAFKA_TOPIC} = '{AUDIT_TOPIC}' and message_id is not null,
+        'unaudited ' || message_id, source)
+"""
 IS_DEAD_LETTER = f"topic = '{DEAD_LETTER_TOPIC}'"
 
 
@@ -335,6 +341,7 @@ def publish_hop() -> Hop:
                 id="event_id",
                 effect="event_id",
                 fingerprint=KEY_AND_VALUE,
+                source=PUBLISHED_SOURCE,
                 when="is_event",
             ),
         ),

@@ -155,7 +155,8 @@ left semi join (
 
 -- name: late
 -- Records at or above the committed offsets, messages that are known only from there, and entries
--- that the audit receiver has not taken yet. Few are above: only these are looked for below.
+-- that the audit receiver has not taken yet: of these messages, and of those that were put aside.
+-- Few are above: only these are looked for below.
 with known as (
     select
         explode(array(concat('record ', position), concat('message ', message_id))) as source,
@@ -178,12 +179,20 @@ placed as (
             0
         ) as is_above
     from known
+),
+above as (
+    select distinct source
+    from placed
+    left anti join (select source from placed where is_tracked and not is_above) using (source)
+    where is_above and source is not null
 )
-select distinct source, true as late
-from placed
-left anti join (select source from placed where is_tracked and not is_above) using (source)
-where is_above and source is not null
+select source, true as late
+from above
 union all
+select regexp_replace(source, '^message ', 'unaudited '), true
+from above
+where source like 'message %'
+union
 select audit_source, true
 from {tracking}
 where audit_source <> source

@@ -22,12 +22,14 @@ from tests.client import (
     of,
     query,
     send,
+    until,
     until_handled,
     until_published,
 )
 from tests.stacks import PORTS, RUN, running, within
 
 pytestmark = pytest.mark.prove
+NOT_MARKED = "select count(*) from tracking where audited_at is null"
 PIPELINE = str(Path(sys.executable).with_name("pipeline"))
 
 
@@ -88,6 +90,7 @@ def test_one_pattern_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "verdict: 4 missing" in missing.stdout
         repaired = pipeline(stack, "all", "repair", "--apply")
         assert repaired.returncode == 0, repaired.stderr
+        until(lambda: query(NOT_MARKED), lambda left: left == [(0,)], 60, "not all is posted")
         good = pipeline(stack, "all", "reconcile", "--land")
         assert "verdict: nothing lost, nothing doubled" in good.stdout, good.stdout
         exactly_one([first, second, third])

@@ -41,6 +41,7 @@ from tests.spark.world import (
 HANDLED = input_to_tracking(INPUT_TOPIC)
 LEDGER = ledger_to_input(INPUT_TOPIC)
 TO_FULFILLMENTS = f"{OUTBOX_TO}{FULFILLMENTS}"
+TO_AUDIT = f"{OUTBOX_TO}{AUDIT_TOPIC}"
 Found = set[tuple[str, str, str]]  # hop, id, outcome
 Plant = Callable[
     [World, str], Found
@@ -275,6 +276,16 @@ def audit_entry_altered(world: World, message_id: str) -> Found:
     return {(TRACKING_TO_AUDIT_ENTRY, message_id, "different")}
 
 
+def audit_event_from_nowhere(world: World, message_id: str) -> Found:
+    """The same of an entry that was not put aside: nothing in the outbox was published."""
+    world.fulfill(message_id)
+    world.remove("outbox", event_id=f"audit-event-key-{message_id}")
+    return {
+        (AUDIT_ENTRY_TO_OUTBOX, f"entry-key-{message_id}", "missing"),
+        (TO_AUDIT, f"audit-event-key-{message_id}", "extra"),
+    }
+
+
 def audit_refused(world: World, message_id: str) -> Found:
     """The audit receiver has refused the entry for good."""
     world.fulfill(message_id)
@@ -361,9 +372,9 @@ DEFECTS: list[Plant] = [
     rejected_for_no_reason, event_never_written, two_event_ids, event_never_published,
     event_altered, event_key_altered, event_from_nowhere, dead_letter_without_event,
     dead_letter_of_another_without_event, audit_entry_missing,
-    audit_entry_doubled, audit_entry_altered, audit_refused, audit_not_marked, landed_row_removed,
-    landed_row_doubled, acknowledged_and_altered, acknowledged_and_lost, other_way_than_meant,
-    not_taken_yet_and_event_never_written,
+    audit_entry_doubled, audit_entry_altered, audit_event_from_nowhere, audit_refused,
+    audit_not_marked, landed_row_removed, landed_row_doubled, acknowledged_and_altered,
+    acknowledged_and_lost, other_way_than_meant, not_taken_yet_and_event_never_written,
 ]  # fmt: skip
 
 
@@ -468,11 +479,20 @@ def not_taken_yet(world: World, message_id: str) -> Found:
     return set()
 
 
+def taken_after_the_snapshot(world: World, message_id: str) -> Found:
+    """Sent again, and its event published, after the databases were read: the entry is late."""
+    world.fulfill(message_id)
+    put_aside(world, message_id)
+    world.remove("audit_entry", message_id=message_id)
+    world.remove("outbox", event_id=f"audit-event-key-{message_id}")
+    return set()
+
+
 LAWFUL: list[Plant] = [
     redelivered, published_twice, rejected, rejected_without_a_winner,
     rejected_before_there_were_rows, buried, buried_with_known_bytes, buried_by_another, lagging,
     lagging_and_not_tracked_yet, lagging_dead_letter, lagging_first_and_settled_redelivery,
-    settled_and_lagging_redelivery, not_taken_yet,
+    settled_and_lagging_redelivery, not_taken_yet, taken_after_the_snapshot,
 ]  # fmt: skip
 
 
