@@ -10,12 +10,12 @@ import structlog
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from extras.filter.crossing import Crossing
 from extras.filter.decide import make_reader
 from extras.filter.owners import find_owner
 from extras.filter.pages import Pages, serve
 from extras.filter.settings import Settings
 from extras.filter.topics import refuse_topics
-from extras.filter.transfer import Transfer
 from service.consumer import is_end, to_record
 from service.logs import configure_logs, exit_with_error
 from service.outage import AbandonedError, OutageError
@@ -38,14 +38,14 @@ FENCED = (
 class Loop:
     """Batch after batch. Rebalances happen in consume() alone, when no transaction is open."""
 
-    def __init__(self, settings: Settings, transfer: Transfer, stop: Stop) -> None:
+    def __init__(self, settings: Settings, crossing: Crossing, stop: Stop) -> None:
         self.settings = settings
-        self.transfer = transfer
+        self.crossing = crossing
         self.stop = stop
 
     def run(self, pages: Pages) -> None:
         """Take batches across until asked to stop."""
-        consumer = self.transfer.consumer
+        consumer = self.crossing.consumer
         consumer.subscribe(
             [self.settings.filter_input_topic],
             on_assign=self.on_assign,
@@ -64,12 +64,12 @@ class Loop:
     def keep_ours(self, messages: list[Message]) -> list[Record]:
         """Return the records of the partitions that are still ours: a rebalance may have come."""
         received = [receive(message) for message in messages]
-        return [record for record in received if record and record.partition in self.transfer.owned]
+        return [record for record in received if record and record.partition in self.crossing.owned]
 
     def take_across(self, records: list[Record]) -> None:
         """Do all of a batch, or let it come again."""
         try:
-            self.transfer.take_across(records)
+            self.crossing.take_across(records)
         except OutageError as outage:
             log.warning("outage", what=str(outage), records=len(records))
             self.rewind(records)
@@ -77,14 +77,14 @@ class Loop:
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Go on where the last owner's last transaction ends."""
-        start = self.wait_out(partial(self.transfer.own, partitions))
+        start = self.wait_out(partial(self.crossing.own, partitions))
         consumer.incremental_assign(start)
-        self.transfer.has_joined = True
+        self.crossing.has_joined = True
         log.info("assigned", partitions=[place.partition for place in start])
 
     def on_revoke(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Forget what is no longer ours."""
-        self.transfer.disown(partitions)
+        self.crossing.disown(partitions)
         log.info("revoked", partitions=[place.partition for place in partitions])
 
     def wait_out(self, step: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
@@ -102,7 +102,7 @@ class Loop:
         first = {record.partition: record for record in reversed(records)}
         for record in first.values():
             place = TopicPartition(record.topic, record.partition, record.offset)
-            self.transfer.consumer.seek(place)
+            self.crossing.consumer.seek(place)
 
 
 def receive(message: Message) -> Record | None:
@@ -140,17 +140,18 @@ def main(make_producer: Callable[[dict[str, Any]], Producer] = Producer) -> None
     stop = Stop(settings.stop_seconds)
     stop.listen()
     admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    # check: ignore[consumer-not-seen] settings.py has them, each with its reason beside it
     consumer = Consumer(settings.consumer())
     producer = make_producer(settings.producer())
-    transfer = Transfer(settings, consumer, producer, make_reader(settings.filter_number))
+    crossing = Crossing(settings, consumer, producer, make_reader(settings.filter_number))
     owner = partial(find_owner, admin, settings.filter_group_id, settings.filter_input_topic)
-    pages = Pages(settings, transfer, owner)
+    pages = Pages(settings, crossing, owner)
     serve(settings, pages)
     try:
         with suppress(AbandonedError):
             refuse_topics(admin, settings, stop)
             begin(producer, settings, stop)
-            Loop(settings, transfer, stop).run(pages)
+            Loop(settings, crossing, stop).run(pages)
     except KafkaException as failure:
         error = failure.args[0]
         if not error.fatal():

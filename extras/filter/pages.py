@@ -11,8 +11,8 @@ from typing import NamedTuple
 from confluent_kafka import KafkaException
 from prometheus_client import MetricsHandler
 
+from extras.filter.crossing import Crossing
 from extras.filter.settings import Settings
-from extras.filter.transfer import Transfer
 
 MARK = re.compile("/marks/([0-9]{1,9})")
 SILENT_SECONDS = 30.0  # taking over a partition may wait for somebody's open transaction
@@ -31,10 +31,10 @@ class Pages:
     """What the answers depend on."""
 
     def __init__(
-        self, settings: Settings, transfer: Transfer, find_owner: Callable[[int], str | None]
+        self, settings: Settings, crossing: Crossing, find_owner: Callable[[int], str | None]
     ) -> None:
         self.settings = settings
-        self.transfer = transfer
+        self.crossing = crossing
         self.find_owner = find_owner
         self.last_poll = time.monotonic()
 
@@ -50,15 +50,15 @@ class Pages:
         silence = time.monotonic() - self.last_poll
         if silence > SILENT_SECONDS:
             return Answer(503, f"the last poll was {silence:.0f} seconds ago\n")
-        if path == "/readyz" and not self.transfer.has_joined:
+        if path == "/readyz" and not self.crossing.has_joined:
             return Answer(503, "the group has not settled yet\n")
         return Answer(200, "ok\n")
 
     def answer_mark(self, partition: int) -> Answer:
         """Return the mark of a partition, or where it can be asked for."""
         topic = self.settings.filter_input_topic
-        if partition in self.transfer.owned:
-            mark = self.transfer.marks.get(partition)
+        if partition in self.crossing.owned:
+            mark = self.crossing.marks.get(partition)
             if mark is None:
                 return Answer(404, f"{topic}/{partition}: nothing has passed yet\n")
             document = {"topic": topic, "partition": partition, "number": mark}

@@ -17,7 +17,18 @@ from ops.stack.stack import Stack
 from service.consumer import RecordConsumer
 from service.settings import Settings
 from tests.builders import value
-from tests.client import Sent, away, exactly_one, fresh, query, reader, send, until, until_handled
+from tests.client import (
+    Sent,
+    away,
+    ends,
+    exactly_one,
+    fresh,
+    query,
+    reader,
+    send,
+    until,
+    until_handled,
+)
 from tests.load import orders
 from tests.own_service import own_service
 
@@ -111,7 +122,8 @@ def test_expired_records_stop_the_service(spoiled: Stack) -> None:
     orders(30, topic)
     with reader(group) as consumer:
         consumer.commit(offsets=[TopicPartition(topic, n, 0) for n in range(3)], asynchronous=False)
-    for deleted in admin.delete_records([TopicPartition(topic, n, 5) for n in range(3)]).values():
+    all_of_it = [TopicPartition(topic, number, end) for number, end in ends(topic).items()]
+    for deleted in admin.delete_records(all_of_it).values():
         deleted.result()
     with own_service(spoiled, topic, GROUP_ID=group) as service:
         assert "the records after the committed offset are gone" in service.sentence()

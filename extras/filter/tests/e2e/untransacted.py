@@ -13,17 +13,17 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from extras.filter import transfer
+from extras.filter import crossing
 from extras.filter.__main__ import main
+from extras.filter.crossing import Crossing, next_offsets
 from extras.filter.decide import Decision, decide
-from extras.filter.transfer import Transfer, next_offsets
 from service.record import Record
 
 KIND, BATCH = sys.argv[1], int(sys.argv[2])
 BATCHES = count(1)
 
 
-def take_across(self: Transfer, records: Sequence[Record]) -> None:
+def take_across(self: Crossing, records: Sequence[Record]) -> None:
     """Do one half of a batch, then the other."""
     decision = decide(records, self.marks, self.read)
     is_last = bool(decision.passed) and next(BATCHES) == BATCH
@@ -41,12 +41,12 @@ def take_across(self: Transfer, records: Sequence[Record]) -> None:
     self.marks.update(decision.marks())
 
 
-def send(self: Transfer, decision: Decision) -> None:
+def send(self: Crossing, decision: Decision) -> None:
     """Send the records alone."""
     self.produce(decision._replace(raised={}))
 
 
-def remember(self: Transfer, decision: Decision, records: Sequence[Record]) -> None:
+def remember(self: Crossing, decision: Decision, records: Sequence[Record]) -> None:
     """Note the marks and the offsets."""
     for raised in decision.raised.values():
         self.raise_mark(raised)
@@ -65,5 +65,5 @@ class Plain(Producer):
 
 
 if __name__ == "__main__":
-    transfer.Transfer.take_across = take_across  # type: ignore[method-assign]
+    crossing.Crossing.take_across = take_across  # type: ignore[method-assign]
     main(Plain)

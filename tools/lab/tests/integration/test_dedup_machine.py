@@ -25,6 +25,7 @@ from service.record import Record
 STORIES = 1500 if os.environ.get("PROVE") else 150
 ORDERS = st.sampled_from(["o-1", "o-2", "o-3"])
 SOME = st.integers(min_value=1, max_value=4)
+HIGHEST_OF_ONE_DIGIT = 9
 CRASHES: dict[str, list[Moments]] = {
     "crash_before_effect": [Moments(before=crash), Moments(inside=crash)],
     "crash_after_effect": [Moments(after=crash)],
@@ -55,6 +56,8 @@ class Machine(RuleBasedStateMachine):
         partition = (int(order[-1]) + self.moved) % 4
         record = self.trial.record(f"m-{sequence}", sequence, order, partition)
         self.waiting.append(record)
+        if sequence > HIGHEST_OF_ONE_DIGIT:
+            self.note([record], "wider_number")
         return record
 
     def note(self, records: list[Record], anomaly: str) -> None:

@@ -57,7 +57,7 @@ class Verdict(NamedTuple):
         if self.lost:
             return "loses"
         if self.stale:
-            return "ends stale"
+            return "stale"
         return "duplicates" if self.doubled else "survives"
 
 

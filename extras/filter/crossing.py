@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 
 @dataclass
-class Transfer:
+class Crossing:
     """The partitions that this instance owns, and how it takes a batch of them across."""
 
     settings: Settings
