@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from extras.filter.crossing import Crossing
 from extras.filter.decide import make_reader
+from extras.filter.outage import wait_out
 from extras.filter.owners import find_owner
 from extras.filter.pages import Pages, serve
 from extras.filter.settings import Settings
@@ -77,7 +78,8 @@ class Loop:
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Go on where the last owner's last transaction ends."""
-        start = self.wait_out(partial(self.crossing.own, partitions))
+        own = partial(self.crossing.own, partitions)
+        start = wait_out(own, "assignment", self.stop, self.settings.retry_seconds)
         consumer.incremental_assign(start)
         self.crossing.has_joined = True
         log.info("assigned", partitions=[place.partition for place in start])
@@ -86,16 +88,6 @@ class Loop:
         """Forget what is no longer ours."""
         self.crossing.disown(partitions)
         log.info("revoked", partitions=[place.partition for place in partitions])
-
-    def wait_out(self, step: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
-        """Repeat a step until the broker answers."""
-        while True:
-            try:
-                return step()
-            except (KafkaException, OutageError) as failure:
-                log.warning("outage", stage="assignment", what=str(failure))
-            if self.stop.asked.wait(self.settings.retry_seconds):
-                raise AbandonedError("stopping")
 
     def rewind(self, records: list[Record]) -> None:
         """Let a batch come again."""
@@ -119,18 +111,9 @@ def receive(message: Message) -> Record | None:
     return None
 
 
-def begin(producer: Producer, settings: Settings, stop: Stop) -> None:
-    """Abort what an earlier process has left open under this id."""
-    while True:
-        try:
-            return producer.init_transactions(10)
-        except KafkaException as failure:
-            error = failure.args[0]
-            if not error.retriable():
-                raise
-            log.warning("outage", stage="start", what=error.str())
-        if stop.asked.wait(settings.retry_seconds):
-            raise AbandonedError("stopping")
+def is_retriable(failure: Exception) -> bool:
+    """Return whether the client says that the same call may be repeated."""
+    return bool(failure.args[0].retriable())
 
 
 def main(make_producer: Callable[[dict[str, Any]], Producer] = Producer) -> None:
@@ -150,7 +133,9 @@ def main(make_producer: Callable[[dict[str, Any]], Producer] = Producer) -> None
     try:
         with suppress(AbandonedError):
             refuse_topics(admin, settings, stop)
-            begin(producer, settings, stop)
+            # Aborts what an earlier process has left open under this id.
+            begin = partial(producer.init_transactions, 10)
+            wait_out(begin, "start", stop, settings.retry_seconds, is_retriable)
             Loop(settings, crossing, stop).run(pages)
     except KafkaException as failure:
         error = failure.args[0]

@@ -1,15 +1,14 @@
 """The topics that the filter needs, looked at before the first record."""
 
-import structlog
-from confluent_kafka import KafkaException
+from functools import partial
+
 from confluent_kafka.admin import AdminClient
 
+from extras.filter.outage import wait_out
 from extras.filter.settings import Settings
 from service.logs import exit_with_error
-from service.outage import AbandonedError
 from service.stop import Stop
 
-log = structlog.get_logger()
 ANSWER_SECONDS = 10
 
 
@@ -18,16 +17,10 @@ def refuse_topics(admin: AdminClient, settings: Settings, stop: Stop) -> None:
 
     An outage of the broker is waited out.
     """
-    while True:
-        try:
-            partitions = count_partitions(admin, settings)
-            break
-        except KafkaException as failure:
-            log.warning("outage", stage="start", what=failure.args[0].str())
-        if stop.asked.wait(settings.retry_seconds):
-            raise AbandonedError("stopping")
-    for setting, count in partitions.items():
-        if not count:
+    count = partial(count_partitions, admin, settings)
+    partitions = wait_out(count, "start", stop, settings.retry_seconds)
+    for setting, number in partitions.items():
+        if not number:
             name = getattr(settings, setting)
             exit_with_error(
                 f"filter: {setting.upper()}={name}: there is no such topic. Make it"
