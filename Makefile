@@ -23,6 +23,7 @@ UNIT_TESTS := $(wildcard extras/*/tests/unit tests/unit)
 UNIT_TESTS += $(wildcard tools/lab/tests/unit) # copy: never
 
 # Lanes run side by side, since each mostly waits. Each has stacks of its own; the containers are apart.
+COMPOSE_OF_EXTRAS := $(wildcard extras/*/tests/compose)
 LAKE := $(wildcard tests/spark extras/*/tests/spark)
 LANES := test-together $(if $(LAKE),test-lake)
 BESIDE := $(LAKE)
@@ -84,7 +85,7 @@ test: venv ## everything, on real parts; the containers apart
 	@$(MAKE) --no-print-directory -j$(words $(LANES)) $(LANES)
 
 test-together: venv
-	@$(BIN)/pytest --durations=8 $(addprefix --ignore=,tests/compose $(BESIDE))
+	@$(BIN)/pytest --durations=8 $(addprefix --ignore=,tests/compose $(COMPOSE_OF_EXTRAS) $(BESIDE))
 
 test-lake: venv
 	$(call beside,test-lake,900,$(LAKE) $(addprefix --ignore=,$(FROM_LAKE)))
@@ -98,7 +99,7 @@ test-apart: venv
 # copy: with ops {
 .PHONY: test-compose
 test-compose: venv ## the same pipeline on containers (needs Docker)
-	@$(BIN)/pytest tests/compose
+	@$(BIN)/pytest tests/compose $(COMPOSE_OF_EXTRAS)
 # copy: }
 
 format: venv ## let ruff fix what it can

@@ -10,7 +10,10 @@ from psycopg.conninfo import conninfo_to_dict
 from connect.cdc import is_slot_active, try_as_cdc
 from connect.files import SettingsError, connector_files, read_json
 from connect.settings import Settings
+from contract.extras import manifests
 
+PLACEMENT = "transforms.outbox.table.fields.additional.placement"
+MISSING = "transforms.outbox.table.field.additional.missing"
 Config = dict[str, str]
 Step = Callable[[Settings, str, Config], str]  # returns what is missing; nothing when it is done
 
@@ -44,12 +47,28 @@ def read_connector(settings: Settings, file: Path) -> Config:
         known = " or ".join(databases)
         raise SettingsError(f"{file.stem}: database.dbname is {name!r}, which is not {known}")
     database = conninfo_to_dict(databases[name])
-    return config | {
-        "database.hostname": str(database["host"]),
-        "database.port": str(database.get("port", "5432")),
-        "database.dbname": str(database["dbname"]),
-        "database.password": f"${{dir:{settings.secrets_dir}:cdc_password}}",
-    }
+    return (
+        config
+        | extra_headers(file.stem, config)
+        | {
+            "database.hostname": str(database["host"]),
+            "database.port": str(database.get("port", "5432")),
+            "database.dbname": str(database["dbname"]),
+            "database.password": f"${{dir:{settings.secrets_dir}:cdc_password}}",
+        }
+    )
+
+
+def extra_headers(name: str, config: Config) -> Config:
+    """Return what the extras change: columns of theirs in the outbox become headers."""
+    placed = [config.get(PLACEMENT, "")]
+    for headers in manifests("connect").values():
+        of_connector = headers.get(name, {})
+        placed += [f"{column}:header:{header}" for column, header in of_connector.items()]
+    if len(placed) == 1:
+        return {}
+    # Rows from before the extra's migration have no such column.
+    return {PLACEMENT: ",".join(placed), MISSING: "ignore"}
 
 
 def send(settings: Settings, name: str, config: Config) -> str:

@@ -31,6 +31,7 @@ def end_event(group: Group, event_type: str, body: dict[str, Any]) -> Event:
         "event_id": group.event_id,
         "traceparent": traceparent(None, group.event_id),
         "event_type": event_type,
+        "replay": group.is_replay,
         "payload": body,
     }
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from extras.aggregator.message import Item, Message
+from extras.aggregator.names import REPLAY
 from service.ids import derive
 from service.record import DeadLetter, Record
 
@@ -21,6 +22,7 @@ class Group(NamedTuple):
     items: int = 0
     units: int = 0
     amount: Decimal = Decimal()  # 28 digits: exact for a thousand million items
+    is_replay: bool = False  # its records were read again
 
     def add(self, item: Item) -> "Group":
         """Return the group with one more item."""
@@ -100,7 +102,14 @@ def fold(
                 changes.completed.append((group, record.offset))
         elif message.item is not None:
             if key not in opened:
-                begun = Group(key, record.topic, record.partition, record.offset)
+                is_replay = bool(record.header_values(REPLAY))
+                begun = Group(
+                    key,
+                    record.topic,
+                    record.partition,
+                    record.offset,
+                    is_replay=is_replay,
+                )
                 opened[key] = begun
                 changes.begun.append(begun)
             opened[key] = opened[key].add(message.item)

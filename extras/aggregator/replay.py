@@ -19,6 +19,7 @@ from extras.aggregator.group import (
 )
 from extras.aggregator.message import Message, read
 from extras.aggregator.metrics import TOTALS, UNRECOVERABLE
+from extras.aggregator.names import REPLAY
 from extras.aggregator.overdue import OverdueGroup, exclusive_lock, find_overdue, mark_checked
 from extras.aggregator.write import close
 from service.outage import AbandonedError, OutageError
@@ -87,7 +88,8 @@ def read_again(read_between: Read, lookup: Lookup, rows: Sequence[OverdueGroup])
     closed: dict[int, Group] = {}
     partition = rows[0].partition
     for records in read_between(partition, start, stop):
-        messages = messages_of(wanted, records)
+        again = [mark_replay(record) for record in records]
+        messages = messages_of(wanted, again)
         message_ids = [message.message_id for message in messages]
         first_messages = lookup(message_ids)
         counted, _ = drop_repeats(messages, first_messages)
@@ -96,6 +98,12 @@ def read_again(read_between: Read, lookup: Lookup, rows: Sequence[OverdueGroup])
             closed[group.offset] = group
     still_open = {group.offset: group for group in state.open.values()}
     return Replayed(closed, still_open)
+
+
+def mark_replay(record: Record) -> Record:
+    """Return a record that says that it is read again; what comes of it will say so too."""
+    mark = (REPLAY, b"true")
+    return record._replace(headers=[*record.headers, mark])
 
 
 def messages_of(batch_ids: Container[str], records: Sequence[Record]) -> list[Message]:
@@ -118,7 +126,7 @@ def settle(engine: Engine, rows: Sequence[OverdueGroup], replayed: Replayed) -> 
         if closed:
             done.append(closed)
         elif row.is_complete:
-            gone.append(row.group)
+            gone.append(row.group._replace(is_replay=True))
         else:
             rest.append(row.group)
     totals = [total_event(group) for group in done]

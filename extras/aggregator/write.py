@@ -58,6 +58,7 @@ CLOSE = text("""
             event_id uuid,
             event_type text,
             traceparent text,
+            replay bool,
             payload json
         )
     ), closed as (
@@ -70,9 +71,9 @@ CLOSE = text("""
         returning o.topic, o.partition, o."offset"
     )
     insert into outbox (
-        event_id, aggregate_type, aggregate_id, event_type, traceparent, payload
+        event_id, aggregate_type, aggregate_id, event_type, traceparent, replay, payload
     )
-    select event_id, 'batch-total', batch_id, event_type, traceparent, payload
+    select event_id, 'batch-total', batch_id, event_type, traceparent, replay, payload
     from event
     join closed using (topic, partition, "offset")
     order by n

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from connect import register
 from connect import topics as topics_module
 from connect.files import CONNECT, TOPICS, SettingsError, connector_files, read_json
-from connect.register import last_cause, read_connector
+from connect.register import PLACEMENT, last_cause, read_connector
 from connect.settings import Settings
 from connect.topics import add_topics, all_topics, published_topics, refuse_missing
 from contract.events import EVENTS
@@ -168,6 +169,19 @@ def test_a_connector_of_an_unknown_database_is_refused(tmp_path: Path) -> None:
     sentence = f"payments-outbox: database.dbname is 'payments', which is not {DATABASE} or"
     with pytest.raises(SettingsError, match=sentence):
         read_connector(Settings(), file)
+
+
+def test_a_column_that_an_extra_adds_becomes_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the connector that its manifest names, and of no other; without extras nothing changes."""
+    of_an_extra = {"mine": {"fulfillment-outbox": {"own": "of_mine"}}}
+    found = {}
+    for extras in ({}, of_an_extra):
+        monkeypatch.setattr(register, "manifests", lambda _, extras=extras: extras)
+        configs = [read_connector(Settings(), file) for file in CONNECTORS]
+        found[len(extras)] = {config["topic.prefix"]: config[PLACEMENT] for config in configs}
+    without, with_it = found[0], found[1]
+    assert with_it["audit"] == without["audit"]
+    assert with_it["fulfillment"] == without["fulfillment"] + ",own:header:of_mine"
 
 
 def test_of_a_java_trace_the_last_cause_is_reported() -> None:

@@ -125,10 +125,11 @@ def test_a_batch_passes_every_hop(aggregator: Stack) -> None:
     assert event.value == payload.encode()
     assert event.headers["id"] == Group(key, *begin.values()).event_id.encode()  # type: ignore[arg-type]
     assert event.headers["event_type"] == b"batch-totalled"
+    assert event.headers["replay"] == b"false"
 
 
 def test_killed_after_k_of_n_messages_a_replay_gives_the_same_total(aggregator: Stack) -> None:
-    """Sums that were lost with the memory are read again from where the group began."""
+    """Sums that were lost with the memory are read again; the event says that they were."""
     key = fresh("b")
     send(items(key, [1, 2, 4]), TOPIC)
     until_summed()
@@ -141,6 +142,8 @@ def test_killed_after_k_of_n_messages_a_replay_gives_the_same_total(aggregator: 
         line for line in log_of(aggregator).splitlines() if '"totalled"' in line and key in line
     ]
     assert json.loads(told)["replay"] is True
+    [event] = until_published(TOTALS, lambda e: e.key == key, 1)
+    assert event.headers["replay"] == b"true"
     until_summed()
 
 

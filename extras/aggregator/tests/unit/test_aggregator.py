@@ -2,15 +2,18 @@
 
 import itertools
 import random
+from collections.abc import Sequence
 from decimal import Decimal
 
 import pytest
 
 from contract.extras import manifests
+from extras.aggregator.event import total_event
 from extras.aggregator.group import Changes, FirstMessage, Group, PartitionState, drop_repeats, fold
 from extras.aggregator.handler import Steps, handle
 from extras.aggregator.message import Message, read
 from extras.aggregator.names import INPUT_TOPIC, TOTAL_TOPIC
+from extras.aggregator.replay import mark_replay
 from extras.aggregator.settings import Settings
 from extras.aggregator.tests.batches import COMPLETE, Log, expected, in_order, item
 from service.record import DeadLetter, Record
@@ -159,6 +162,26 @@ def test_a_missed_group_is_not_summed_and_not_closed() -> None:
     assert (changes.closed, changes.completed) == ([], [(missed, 101)])
     assert [group.offset for group in changes.begun] == [102]
     assert (after.missed, after.position, after.open["b"].units) == ({}, 103, 2)
+
+
+def test_what_comes_of_a_replayed_record_says_so() -> None:
+    """The mark goes from the first record to the group and its event; id and body stay."""
+    log = Log("t")
+    for value in (item(1), COMPLETE):
+        log.send("b", value)
+    live = closed_of(log.records)
+    again = closed_of([mark_replay(record) for record in log.records])
+    events = [total_event(live), total_event(again)]
+    assert [event.pop("replay") for event in events] == [False, True]
+    assert events[0] == events[1]
+
+
+def closed_of(records: Sequence[Record]) -> Group:
+    """Return the only group that these records close."""
+    counted = [found for found in map(read, records) if isinstance(found, Message)]
+    _, changes = fold(PartitionState(0, {}, {}), counted, 0)
+    [group] = changes.closed
+    return group
 
 
 def test_the_same_group_is_the_same_event() -> None:
