@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
 # The packages that are here, for mypy.
-PACKAGES := $(wildcard contract service connect migrations spark extras ops tests)
+PACKAGES := $(wildcard access contract service connect migrations spark extras ops tests)
 UNIT_TESTS := $(wildcard extras/*/tests/unit tests/unit)
 UNIT_TESTS += $(wildcard tools/lab/tests/unit) # copy: never
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import requests
 from psycopg.conninfo import conninfo_to_dict
 
+from access.postgres import tls_of
 from connect.cdc import is_slot_active, try_as_cdc
 from connect.files import SettingsError, connector_files, read_json
 from connect.settings import Settings
@@ -54,6 +55,7 @@ def read_connector(settings: Settings, file: Path) -> Config:
             "database.hostname": str(database["host"]),
             "database.port": str(database.get("port", "5432")),
             "database.dbname": str(database["dbname"]),
+            **{f"database.{name}": value for name, value in tls_of(database).items()},
             "database.password": f"${{dir:{settings.secrets_dir}:cdc_password}}",
         }
     )

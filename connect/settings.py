@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
+from access.postgres import DatabaseUrl
 from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC
 
 
@@ -12,8 +13,10 @@ class Settings(BaseSettings):
 
     kafka_bootstrap_servers: str = "kafka:9092"
     connect_url: str = "http://connect:8083"
-    database_url: str = f"postgresql://app@postgres:5432/{DATABASE}"
-    audit_database_url: str = f"postgresql://audit@postgres:5432/{AUDIT_DATABASE}"
+    database_url: DatabaseUrl = f"postgresql://app@postgres:5432/{DATABASE}?sslmode=disable"
+    audit_database_url: DatabaseUrl = (
+        f"postgresql://audit@postgres:5432/{AUDIT_DATABASE}?sslmode=disable"
+    )
     input_topic: str = INPUT_TOPIC
     secrets_dir: Path = Path("/run/secrets")  # as the worker sees it
     replication_factor: int = 1  # 3 in production: with one replica, acks=all is acks=1

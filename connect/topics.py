@@ -6,6 +6,8 @@ from typing import Any
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from access.kafka import kafka_connection
+from access.kafka_login import find_reason
 from connect.files import TOPICS, SettingsError, read_json
 from connect.settings import Settings
 from contract.events import EVENTS
@@ -19,7 +21,8 @@ def make_topics(settings: Settings) -> list[str]:
     """Make what is missing and return its names; what exists is left as it is."""
     wanted = all_topics(settings.input_topic)
     timeout = settings.connect_timeout_seconds
-    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
+    refuse_without_login(settings.kafka_bootstrap_servers)
     found = admin.list_topics(timeout=timeout).topics
     missing = [name for name in wanted if name not in found]
     new_topics = []
@@ -33,6 +36,13 @@ def make_topics(settings: Settings) -> list[str]:
         for answer in answers.values():
             answer.result()
     return missing
+
+
+def refuse_without_login(bootstrap_servers: str) -> None:
+    """Refuse settings with which no broker would ever let us in."""
+    reason = find_reason(bootstrap_servers)
+    if reason:
+        raise SettingsError(f"{bootstrap_servers}: {reason}")
 
 
 def all_topics(input_topic: str = INPUT_TOPIC) -> Topics:

@@ -6,16 +6,17 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from pydantic_settings import BaseSettings
 
+from access.postgres import DatabaseUrl
 from contract.names import AUDIT_DATABASE, DATABASE
 
 
 class Settings(BaseSettings):
     """Read from the environment; the names are these in upper case."""
 
-    admin_database_url: str = "postgresql://postgres@127.0.0.1:5432/postgres"
+    admin_database_url: DatabaseUrl = "postgresql://postgres@127.0.0.1:5432/postgres"
     admin_database_password_file: Path = Path("/run/secrets/postgres_password")
-    database_url: str = f"postgresql://app@127.0.0.1:5432/{DATABASE}"
-    audit_database_url: str = f"postgresql://audit@127.0.0.1:5432/{AUDIT_DATABASE}"
+    database_url: DatabaseUrl = f"postgresql://app@127.0.0.1:5432/{DATABASE}"
+    audit_database_url: DatabaseUrl = f"postgresql://audit@127.0.0.1:5432/{AUDIT_DATABASE}"
     secrets_dir: Path = Path("/run/secrets")  # one file for each role that logs in: <role>_password
 
     def databases(self) -> dict[str, str]:

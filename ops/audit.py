@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
+from access.audit import AuditAccess
 from contract.age import format_age
 from ops.purger import connect_as_purger
 from ops.settings import Env
@@ -127,7 +128,7 @@ def make_post(env: Env) -> Callable[[list[AuditItem]], Answers]:
     if mode not in MODES:
         raise StackError(f"AUDIT_MODE={mode}: should be batch or single")
     is_single = mode == "single"
-    receiver = connect(env["AUDIT_URL"], SECONDS)
+    receiver = connect(AuditAccess(audit_url=env["AUDIT_URL"]), SECONDS)
     return partial(
         post_all,
         post=partial(post_single if is_single else post_batch, receiver),

@@ -717,6 +717,7 @@ def explain_setting(failure: "ValidationError") -> str:
 def explain_missing(module: str) -> str:
     """Return how to install what a module belongs to; nothing for a module of ours."""
     own = {
+        "access",
         "contract",
         "ops",
         "service",

@@ -9,6 +9,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]  # no __all__
 from sqlalchemy import Engine, text
 
+from access.kafka import kafka_connection
 from contract.age import BUDGET, format_age, longest_replay
 from ops.settings import Env
 from ops.stack.supervisor import StackError
@@ -106,7 +107,7 @@ def refuse_if_young(env: Env, age: float) -> None:
 
 def retention(bootstrap: str, topic: str) -> float:
     """Return for how many seconds the broker keeps the records of a topic."""
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    admin = AdminClient({**kafka_connection(bootstrap), "log_level": 0})
     refuse_without_topic(admin, bootstrap, topic)
     asked = ConfigResource("topic", topic)
     try:

@@ -10,6 +10,7 @@ from typing import TextIO
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from access.kafka import kafka_connection
 from contract.names import INPUT_TOPIC
 from contract.samples import Sample
 from ops.settings import Env
@@ -60,7 +61,7 @@ def connect(bootstrap: str, topic: str = INPUT_TOPIC) -> Producer:
     """Return a producer that neither loses nor doubles nor reorders, if the topic is there."""
     producer = Producer(
         {
-            "bootstrap.servers": bootstrap,
+            **kafka_connection(bootstrap),
             "enable.idempotence": True,
             "acks": "all",
             "max.in.flight.requests.per.connection": 5,  # what idempotence makes of it anyway

@@ -14,10 +14,12 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
+from access.kafka import kafka_connection
+from access.kafka_login import find_reason
 from ops.stack.supervisor import StackError
 
 SECONDS = 30.0  # a broker that is silent for this long has nothing more
-ANSWER_SECONDS = 5.0  # a broker that is there answers at once
+ANSWER_SECONDS = 3.0  # a broker that is there answers at once
 # A partition that was just created, or that moves, has a leader again in a moment.
 WITHOUT_LEADER = {KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION}
 LEADER_PAUSE_SECONDS = 0.1
@@ -28,6 +30,9 @@ def refuse_without_topic(client: Producer | AdminClient, bootstrap: str, topic: 
     try:
         topics = client.list_topics(timeout=ANSWER_SECONDS).topics
     except KafkaException:
+        reason = find_reason(bootstrap)
+        if reason:
+            raise StackError(f"{bootstrap}: {reason}") from None
         raise StackError(
             f"no broker answers at {bootstrap}: start the stack (pipeline up)"
         ) from None
@@ -42,7 +47,7 @@ def reader(bootstrap: str, group: str = "pipeline-reader") -> Consumer:
     """Return a consumer for given partitions; its group is only asked for its offsets."""
     return Consumer(
         {
-            "bootstrap.servers": bootstrap,
+            **kafka_connection(bootstrap),
             "group.id": group,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",

@@ -9,6 +9,7 @@ import structlog
 from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine
 
+from access.kafka import kafka_connection
 from contract.events import EVENTS, Event
 from service import refusals
 from service.auditing import make_audit_steps
@@ -122,7 +123,7 @@ def main(
     )
     consumer = RecordConsumer(settings, stop.asked.is_set)
     serve_health(settings, engine, consumer)
-    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
     keep_measuring(consumer.progress, admin, settings.input_topic)
     with leaving(consumer, stop):
         with suppress(AbandonedError):

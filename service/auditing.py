@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from sqlalchemy import Engine
 
+from access.audit import AuditAccess
 from service.handler import nothing_to_repeat
 from service.mark import Gate, Patience, claim_due, mark
 from service.outage import MOMENT, Retry
@@ -45,7 +46,7 @@ def make_audit_steps(settings: Settings, engine: Engine, group: Group, retry: Re
     subscriber = settings.subscriber
     limits = Limits(settings.refusal_limit, settings.refusal_window_seconds)
     patience = Patience(settings.audit_patience_seconds, settings.audit_repeat_seconds)
-    receiver = connect(settings.audit_url, settings.audit_timeout_seconds)
+    receiver = connect(AuditAccess(audit_url=settings.audit_url), settings.audit_timeout_seconds)
     is_single = settings.audit_mode == "single"
     request = partial(post_single if is_single else post_batch, receiver)
     ask = partial(may_give_up, engine, subscriber, limits)

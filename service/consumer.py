@@ -10,6 +10,8 @@ from typing import NamedTuple, TypeVar, cast
 import structlog
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+from access.kafka import KafkaAccess
+from access.kafka_login import explain
 from service.kafka_errors import classify_errors, raise_first_error, stop_if_final
 from service.outage import AbandonedError, OutageError
 from service.progress import Progress
@@ -24,6 +26,7 @@ ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.2
 RETRY_SECONDS = 1.0
 SERVE_SECONDS = 2.0
+REFUSAL_SECONDS = 10.0  # the same refusal is logged this often
 
 
 class Memory(NamedTuple):
@@ -47,7 +50,7 @@ class RecordConsumer:
     """
 
     def __init__(self, settings: Settings, is_stopping: Callable[[], bool]) -> None:
-        self.consumer = Consumer(settings.kafka())
+        self.consumer = Consumer({**settings.kafka(), "error_cb": self.note_error})
         self.settings = settings
         self.topic = settings.input_topic
         self.memory = without_memory(self.topic)
@@ -61,8 +64,17 @@ class RecordConsumer:
         self.progress = Progress()
         self.committing = ThreadPoolExecutor(1, "commit")
         self.last_poll = time.monotonic()
+        self.last_refusal = -REFUSAL_SECONDS
         self.restarts = 0  # grows whenever records may come again
         self.waits_for = ""  # what refuses the batch in progress, if it waits for that to end
+
+    def note_error(self, error: KafkaError) -> None:
+        """Log why the broker does not let us in: the client itself would only try again."""
+        sentence = explain(error, KafkaAccess())
+        is_due = time.monotonic() > self.last_refusal + REFUSAL_SECONDS
+        if sentence and is_due:
+            self.last_refusal = time.monotonic()
+            log.error("not_let_in", what=sentence)
 
     def join(self) -> None:
         """Join the group: what happens before it holds up no other member."""

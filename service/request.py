@@ -1,7 +1,7 @@
 """One HTTP request to the audit receiver: bounded in time and in bytes, and safe to repeat."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from typing import NamedTuple
 import requests
 from urllib3.exceptions import HTTPError
 
+from access.audit import NO_FILE, AuditAccess
 from service.outage import OutageError
 
 ANSWER_LIMIT = 8 * 1024 * 1024  # an answer without an end must not fill the memory
@@ -16,11 +17,12 @@ CHUNK = 64 * 1024
 
 
 class Receiver(NamedTuple):
-    """Where requests go, and how long one of them may take."""
+    """Where requests go, how long one of them may take, and what tells who sends it."""
 
     http: requests.Session
     url: str
     timeout: float
+    token: Callable[[], str] = str  # read for each request; nothing where none is needed
 
 
 class Response(NamedTuple):
@@ -31,11 +33,15 @@ class Response(NamedTuple):
     retry_after: float
 
 
-def connect(url: str, timeout: float) -> Receiver:
+def connect(access: AuditAccess, timeout: float) -> Receiver:
     """Return a receiver with one kept connection, without proxies or credentials from outside."""
     http = requests.Session()
-    http.trust_env = False
-    return Receiver(http, url, timeout)
+    http.trust_env = False  # it would also let the environment choose another CA
+    if access.audit_ca_file != NO_FILE:
+        http.verify = str(access.audit_ca_file)
+    if access.audit_certificate_file != NO_FILE:
+        http.cert = (str(access.audit_certificate_file), str(access.audit_key_file))
+    return Receiver(http, access.audit_url, timeout, access.token)
 
 
 def send(receiver: Receiver, path: str, key: str, body: bytes) -> Response:
@@ -47,6 +53,8 @@ def send(receiver: Receiver, path: str, key: str, body: bytes) -> Response:
     }
     content = b""
     try:
+        if token := receiver.token():
+            headers["Authorization"] = f"Bearer {token}"
         with receiver.http.post(
             receiver.url + path,
             body,

@@ -6,6 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings
 
+from access.kafka import kafka_connection
+from access.postgres import DatabaseUrl
 from contract.names import DATABASE, INPUT_TOPIC, SUBSCRIBER
 
 # What can happen between two polls: a batch that takes more is polled for in between, whether it
@@ -26,7 +28,7 @@ TOO_SHORT = (
 class Settings(BaseSettings):
     """Read from the environment; the names are these in upper case."""
 
-    database_url: str = f"postgresql://app@127.0.0.1:5432/{DATABASE}"
+    database_url: DatabaseUrl = f"postgresql://app@127.0.0.1:5432/{DATABASE}"
     database_password_file: Path = Path("/run/secrets/app_password")
     database_timeout_seconds: float = 5  # a batch takes 20 ms; a stop must be through within 10 s
 
@@ -101,7 +103,7 @@ class Settings(BaseSettings):
         if self.group_instance_id:
             static["group.instance.id"] = self.group_instance_id
         return static | {
-            "bootstrap.servers": self.kafka_bootstrap_servers,
+            **kafka_connection(self.kafka_bootstrap_servers),
             "group.id": self.group_id,
             "enable.auto.commit": False,  # an offset is committed after the work, never before
             "auto.offset.reset": "error",  # lost records are reported, not skipped

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark.kafka.positions import refuse_without_login
 from spark.kafka.topic_ids import Later, parse_later
 from spark.lake.losses import FORM, Loss, parse_loss
 from spark.landing.clock import clock_lead
@@ -54,6 +55,7 @@ def main() -> None:
     try:
         # Two landings at once would write each record twice.
         with exclusive_lock(settings.delta_root, "land"):
+            refuse_without_login(settings)
             spark = make_session("land", settings.spark_jars_dir)
             accept(spark, settings, topics.all(), arguments.accept_loss)
             land(spark, settings, topics.all(), once=arguments.once)

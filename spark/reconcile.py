@@ -34,6 +34,7 @@ from spark.judging.horizon import (
 from spark.judging.seal import Run, seal
 from spark.judging.settled import Options, settle
 from spark.judging.since import compare_since, confirm_due
+from spark.kafka.positions import refuse_without_login
 from spark.kafka.topic_ids import describe_later
 from spark.lake.losses import read_accepted
 from spark.lock import exclusive_lock
@@ -273,6 +274,7 @@ def main() -> None:
     deadline = STARTED_AT + arguments.deadline
     options = Options(arguments.land, arguments.ledger, deadline, arguments.full)
     try:
+        refuse_without_login(settings)
         spark = make_session("reconcile", settings.spark_jars_dir)
         result = run(spark, settings, parts, options)
     except NotCheckedError as refusal:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 
 from spark.judging.outcome import DEFECTS
+from spark.kafka.positions import refuse_without_login
 from spark.kafka.topic_ids import find_recreated, read_seen
 from spark.parts import load_parts
 from spark.reconcile import FAILURES
@@ -264,6 +265,7 @@ def main() -> None:
         run_id=arguments.run,
     )
     try:
+        refuse_without_login(settings)
         spark = make_session("repair", settings.spark_jars_dir)
         result = repair(spark, settings, options)
     except FAILURES as error:

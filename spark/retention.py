@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from spark.judging.horizon import NotCheckedError
 from spark.judging.seal import Run
 from spark.judging.settled import Options
+from spark.kafka.positions import refuse_without_login
 from spark.parts import Part, load_parts
 from spark.reconcile import FAILURES, Result, run
 from spark.retiring.old_landed import find_old_landed
@@ -141,6 +142,7 @@ def main() -> None:
     deadline = STARTED_AT + arguments.deadline
     options = Options(land=True, ledger=None, deadline=deadline)
     try:
+        refuse_without_login(settings)
         spark = make_session("retention", settings.spark_jars_dir)
         result = retain(spark, settings, load_parts(), options, apply=arguments.apply)
     except NotCheckedError as refused:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
+from access.postgres import DatabaseUrl
 from contract import names
 from contract.age import format_age, longest_replay
 
@@ -31,8 +32,8 @@ class Settings(BaseSettings):
     retention_audit_days: float = 400  # entries: above the longest replay of who sends them
     reconcile_keep_days: float = 400  # reports and outcomes: a year, and who asks late
 
-    database_url: str = f"postgresql://app@127.0.0.1:5432/{names.DATABASE}"
-    audit_database_url: str = f"postgresql://audit@127.0.0.1:5432/{names.AUDIT_DATABASE}"
+    database_url: DatabaseUrl = f"postgresql://app@127.0.0.1:5432/{names.DATABASE}"
+    audit_database_url: DatabaseUrl = f"postgresql://audit@127.0.0.1:5432/{names.AUDIT_DATABASE}"
     reconciler_password_file: Path = Path("/run/secrets/reconciler_password")
     purger_password_file: Path = Path("/run/secrets/purger_password")  # only for retention
     resender_password_file: Path = Path("/run/secrets/resender_password")  # only for repair

@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine
 
+from access.kafka import kafka_connection
 from extras.aggregator.group import Partition
 from extras.aggregator.handler import States, Steps, handle
 from extras.aggregator.names import INPUT_TOPIC, TOTALLED, UNRECOVERABLE
@@ -133,7 +134,7 @@ def main(wire: Wire = wire, topic: str = INPUT_TOPIC) -> None:
         prepare(service, engine, consumer)
     replay_once = make_replay(settings, service, engine, stopping)
     with ThreadPoolExecutor(1, "replay") as threads:
-        admin = AdminClient({"bootstrap.servers": service.kafka_bootstrap_servers})
+        admin = AdminClient(kafka_connection(service.kafka_bootstrap_servers))
         keep_measuring(consumer.progress, admin, service.input_topic)
         replaying = threads.submit(keep_replaying, replay_once, settings.replay_seconds, stopping)
         replaying.add_done_callback(lambda _: stopping.set())

@@ -10,6 +10,7 @@ import structlog
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from access.kafka import kafka_connection
 from extras.filter.crossing import Crossing
 from extras.filter.decide import make_reader
 from extras.filter.outage import wait_out
@@ -122,7 +123,7 @@ def main(make_producer: Callable[[dict[str, Any]], Producer] = Producer) -> None
     configure_logs(settings.log_level)
     stop = Stop(settings.stop_seconds)
     stop.listen()
-    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
     # check: ignore[consumer-not-seen] settings.py has them, each with its reason beside it
     consumer = Consumer(settings.consumer())
     producer = make_producer(settings.producer())

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 
+from access.kafka import kafka_connection
 from service.outage import OutageError
 
 ANSWER_SECONDS = 10.0
@@ -44,7 +45,7 @@ def read_marks(
 
 def end_of(kafka: Mapping[str, str | int | bool], place: TopicPartition) -> int:
     """Return where a partition ends, open transactions included."""
-    admin = AdminClient({"bootstrap.servers": str(kafka["bootstrap.servers"])})
+    admin = AdminClient(kafka_connection(str(kafka["bootstrap.servers"])))
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     asked = {TopicPartition(place.topic, place.partition): latest}
     [answer] = admin.list_offsets(

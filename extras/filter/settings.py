@@ -6,6 +6,8 @@ from typing import Annotated
 from pydantic import Field
 from pydantic_settings import BaseSettings
 
+from access.kafka import kafka_connection
+
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - compared with, not bound to
 
 
@@ -49,7 +51,7 @@ class Settings(BaseSettings):
     def consumer(self) -> dict[str, str | int | bool]:
         """Return the consumer's settings."""
         return {
-            "bootstrap.servers": self.kafka_bootstrap_servers,
+            **kafka_connection(self.kafka_bootstrap_servers),
             "group.id": self.filter_group_id,
             # The group tells everybody who owns a partition; with this it tells where, too.
             "client.id": self.url,
@@ -69,7 +71,7 @@ class Settings(BaseSettings):
         Under the same id, an instance that is back aborts at once what it has left open.
         """
         return {
-            "bootstrap.servers": self.kafka_bootstrap_servers,
+            **kafka_connection(self.kafka_bootstrap_servers),
             "transactional.id": f"{self.filter_group_id} {self.url}",
             "transaction.timeout.ms": round(1000 * self.filter_transaction_seconds),
             "partitioner": "murmur2_random",  # as Java's clients choose a partition

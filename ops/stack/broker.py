@@ -8,6 +8,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from access.kafka import kafka_connection
 from ops.jars import Command, Run, jars_folder
 from ops.settings import HOST, ROOT, Settings
 from ops.stack.files import is_whole
@@ -136,7 +137,7 @@ def ready(settings: Settings) -> str:
     """Return nothing when the broker gives its metadata, else why it does not."""
     client = AdminClient(
         {
-            "bootstrap.servers": f"{HOST}:{settings.kafka_port}",
+            **kafka_connection(f"{HOST}:{settings.kafka_port}"),
             "log_level": 0,
         }
     )

@@ -12,7 +12,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
+from access.audit import NO_FILE
+from service.audit.callers import require_token
 from service.audit.entry import KEY_HEADER, Answer, Entry, check, problem
 from service.audit.settings import Settings
 from service.audit.store import record
@@ -26,19 +29,19 @@ JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"
 
 
-def create_app(settings: Settings, engine: Engine) -> Starlette:
+def create_app(settings: Settings, engine: Engine) -> ASGIApp:
     """Return the application, with everything it needs handed in."""
 
     async def post_entry(request: Request) -> Response:
         key = read_key(request)
         body = await read_json(request, settings)
-        [answered] = await run_in_threadpool(answer, engine, [(key, body)])
+        [answered] = await run_in_threadpool(answer, engine, caller_of(request), [(key, body)])
         return respond(answered)
 
     async def post_batch(request: Request) -> Response:
         body = await read_json(request, settings)
         pairs = read_items(body, settings.audit_batch_items)
-        answers = await run_in_threadpool(answer, engine, pairs)
+        answers = await run_in_threadpool(answer, engine, caller_of(request), pairs)
         items = []
         for (key, _), answered in zip(pairs, answers, strict=True):
             item = {"idempotency_key": key, **answered._asdict()}
@@ -59,7 +62,15 @@ def create_app(settings: Settings, engine: Engine) -> Starlette:
         Route("/livez", livez),
         Route("/readyz", readyz),
     ]
-    return Starlette(routes=routes, exception_handlers={HTTPException: respond_problem})
+    app = Starlette(routes=routes, exception_handlers={HTTPException: respond_problem})
+    is_open = settings.audit_tokens_file == NO_FILE
+    return app if is_open else require_token(app, settings.audit_tokens_file)
+
+
+def caller_of(request: Request) -> str | None:
+    """Return who calls, if callers have tokens."""
+    caller: str | None = getattr(request.state, "caller", None)
+    return caller
 
 
 def read_key(request: Request) -> str:
@@ -90,11 +101,11 @@ def read_items(body: Any, limit: int) -> list[Pair]:
     return pairs
 
 
-def answer(engine: Engine, pairs: list[Pair]) -> list[Answer]:
+def answer(engine: Engine, caller: str | None, pairs: list[Pair]) -> list[Answer]:
     """Return an answer for each key and body; all are checked before any SQL."""
     checked = [check(key, body) for key, body in pairs]
     entries = [entry for entry in checked if isinstance(entry, Entry)]
-    recorded = iter(record_entries(engine, entries))
+    recorded = iter(record_entries(engine, caller, entries))
     answers = []
     for found in checked:
         answered = next(recorded) if isinstance(found, Entry) else found
@@ -102,12 +113,12 @@ def answer(engine: Engine, pairs: list[Pair]) -> list[Answer]:
     return answers
 
 
-def record_entries(engine: Engine, entries: list[Entry]) -> list[Answer]:
+def record_entries(engine: Engine, caller: str | None, entries: list[Entry]) -> list[Answer]:
     """Record what passed the check; what the database says instead is an answer to all."""
     if not entries:
         return []
     try:
-        return record(engine, entries)
+        return record(engine, caller, entries)
     except OutageError as outage:
         status, detail = 503, "the database does not answer"
         if outage.sqlstate == LOCK_NOT_AVAILABLE:

@@ -4,13 +4,15 @@ from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
+from access.audit import NO_FILE
+from access.postgres import DatabaseUrl
 from contract.names import AUDIT_DATABASE
 
 
 class Settings(BaseSettings):
     """Read from the environment; the names are these in upper case."""
 
-    audit_database_url: str = f"postgresql://audit@127.0.0.1:5432/{AUDIT_DATABASE}"
+    audit_database_url: DatabaseUrl = f"postgresql://audit@127.0.0.1:5432/{AUDIT_DATABASE}"
     audit_database_password_file: Path = Path("/run/secrets/audit_password")
     audit_database_timeout_seconds: float = 4  # below the service's own patience with one request
     audit_lock_timeout_ms: int = 2000  # so long a second request waits for the answer of the first
@@ -19,4 +21,8 @@ class Settings(BaseSettings):
     audit_body_bytes: int = 1024 * 1024  # a thousand entries; more is refused before it is read
     audit_body_seconds: float = 10  # a sender that trickles holds nothing for ever
     audit_batch_items: int = 1000
+    audit_tokens_file: Path = NO_FILE  # a line for each caller; without a file, anybody may call
+    audit_server_certificate_file: Path = NO_FILE  # with it and its key, HTTPS is spoken
+    audit_server_key_file: Path = NO_FILE
+    audit_client_ca_file: Path = NO_FILE  # callers must show a certificate of this CA
     log_level: str = "info"

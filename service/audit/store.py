@@ -1,6 +1,7 @@
 """What a request writes: audit entries and their events in one statement, each key once."""
 
 from collections.abc import Sequence, Set
+from typing import NamedTuple
 
 from pydantic_core import to_json
 from sqlalchemy import Connection, Engine, text
@@ -18,11 +19,15 @@ RECORD = text("""
     ),
 
     entry as (
-        insert into audit_entry
+        insert into audit_entry (
+            idempotency_key, audit_entry_id, message_id, order_id, outcome, fulfillment_id, total,
+            body_sha256, answer, caller
+        )
         select
             idempotency_key, audit_entry_id, message_id, order_id, outcome, fulfillment_id, total,
             decode(answer->>'body_sha256', 'hex'),
-            answer
+            answer,
+            caller
         from item
         order by idempotency_key
         on conflict do nothing
@@ -50,18 +55,28 @@ RECORD = text("""
 """)
 
 FIND_RECORDED = text("""
-    select idempotency_key, answer
+    select idempotency_key, answer, caller
     from audit_entry
     where idempotency_key = any(:keys)
 """)
 
 
-def record(engine: Engine, entries: Sequence[Entry]) -> list[Answer]:
-    """Return an answer for each entry: made now, replayed, or refused as the body is another."""
+class Known(NamedTuple):
+    """What was answered to the first request with a key, and to whom; to anybody, if it is old."""
+
+    answer: Document
+    caller: str | None
+
+
+def record(engine: Engine, caller: str | None, entries: Sequence[Entry]) -> list[Answer]:
+    """Return an answer for each entry: made now, replayed, or refused.
+
+    A key is refused if it was used with another body, or by another caller.
+    """
     first_of_key: dict[str, Entry] = {}
     for entry in entries:
         first_of_key.setdefault(entry.idempotency_key, entry)
-    rows = [make_row(entry) for entry in first_of_key.values()]
+    rows = [make_row(entry, caller) for entry in first_of_key.values()]
     with classify_errors(), engine.connect() as connection:
         parameters = {"entries": to_json(rows).decode()}
         recorded_now = connection.scalars(RECORD, parameters)
@@ -70,30 +85,35 @@ def record(engine: Engine, entries: Sequence[Entry]) -> list[Answer]:
     answers = []
     for entry in entries:
         key = entry.idempotency_key
-        of_key = known.get(key, first_of_key[key].answer)
-        answers.append(replay(entry, of_key))
+        made_now = Known(first_of_key[key].answer, caller)
+        of_key = known.get(key, made_now)
+        answers.append(replay(entry, caller, of_key))
     return answers
 
 
-def find_answers(connection: Connection, keys: Set[str]) -> dict[str, Document]:
+def find_answers(connection: Connection, keys: Set[str]) -> dict[str, Known]:
     """Return the answers that were given to the first requests with these keys."""
     if not keys:
         return {}
     found = connection.execute(FIND_RECORDED, {"keys": list(keys)})
-    return {row.idempotency_key: row.answer for row in found}
+    return {row.idempotency_key: Known(row.answer, row.caller) for row in found}
 
 
-def make_row(entry: Entry) -> Document:
+def make_row(entry: Entry, caller: str | None) -> Document:
     """Return what is stored of an entry."""
     row: Document = {**entry.body, **entry.answer}
     row["answer"] = entry.answer
+    row["caller"] = caller
     return row
 
 
-def replay(entry: Entry, answer: Document) -> Answer:
-    """Return the answer that is known for this key, if it was given to this body."""
+def replay(entry: Entry, caller: str | None, known: Known) -> Answer:
+    """Return the answer that is known for this key, if it was given to this caller and body."""
+    is_of_another = known.caller not in (None, caller)
+    if is_of_another:
+        return problem(422, "Idempotency-Key: already used by another caller")
     own_hash = entry.answer["body_sha256"]
-    known_hash = answer["body_sha256"]
+    known_hash = known.answer["body_sha256"]
     if own_hash != known_hash:
         return problem(422, "Idempotency-Key: already used with another body")
-    return Answer(201, answer)
+    return Answer(201, known.answer)

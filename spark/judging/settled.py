@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from access.kafka import kafka_connection
 from spark.hops import TOPICS_TO_LANDED
 from spark.judging.horizon import (
     Horizon,
@@ -110,7 +111,7 @@ def settle(
     """
     patience = Patience(options.deadline, settings.reconcile_behind_seconds)
     topics = topics_to_land(settings, parts)
-    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
     partitions = positions.partitions_of(admin, topics.all())
     seen = read_seen(spark, settings.delta_root)
     topic_ids = find_topic_ids(admin, topics.all())

@@ -20,7 +20,10 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 
+from access.kafka import kafka_connection
+from access.kafka_login import find_reason
 from spark.session import exit_with_error
+from spark.settings import Settings
 
 EARLIEST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -31,6 +34,13 @@ READ_SECONDS = 10  # a record that has not come by then will not
 
 Position = tuple[str, int]  # topic and partition
 Found = TypeVar("Found")
+
+
+def refuse_without_login(settings: Settings) -> None:
+    """End the job if no broker would ever let us in."""
+    reason = find_reason(settings.kafka_bootstrap_servers)
+    if reason:
+        exit_with_error(f"{settings.kafka_bootstrap_servers}: {reason}")
 
 
 def partitions_of(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
@@ -170,7 +180,7 @@ def landing_behind(left: Mapping[Position, range]) -> str:
 def written_at(bootstrap_servers: str, waiting: Mapping[Position, range]) -> str | None:
     """Return when the oldest of the first records was written, if they can be read."""
     settings = {
-        "bootstrap.servers": bootstrap_servers,
+        **kafka_connection(bootstrap_servers),
         "group.id": "reconcile",  # a client must name one; it joins none and commits nothing
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",

@@ -11,6 +11,7 @@ from typing import cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from access.kafka import kafka_connection
 from spark.kafka.positions import Position
 from spark.settings import Settings
 
@@ -37,7 +38,7 @@ def sample_sizes(
 ) -> dict[Position, list[int]]:
     """Return the sizes of some records of each partition in which some wait."""
     settings = {
-        "bootstrap.servers": bootstrap_servers,
+        **kafka_connection(bootstrap_servers),
         "group.id": "land",  # a client must name one; it joins none and commits nothing
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",

@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from access.kafka import kafka_connection
+from access.kafka_java import spark_source
 from spark.kafka.positions import (
     EARLIEST,
     LATEST,
@@ -96,7 +98,7 @@ def start_landing(
     """Start the query where its checkpoint ends, or after the tables' last rows if that is lost."""
     query_id: Future[str] = Future()
     start = find_start(spark, settings, topics)
-    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
 
     def land(batch: DataFrame, batch_id: int) -> None:
         """Append each topic's rows to its table; Kafka is read once for all of them."""
@@ -136,8 +138,7 @@ def read_topics(
     waiting = waiting_from(settings, start)
     topics = {topic for topic, _partition in start}
     options: dict[str, Any] = {
-        "kafka.bootstrap.servers": settings.kafka_bootstrap_servers,
-        "kafka.isolation.level": "read_committed",
+        **spark_source(settings.kafka_bootstrap_servers),
         "kafka.fetch.max.wait.ms": "20",  # a task reads what is there, and waits for nothing else
         "subscribe": ",".join(topics),
         "startingOffsets": starting_offsets(start),  # used without a checkpoint only
@@ -192,7 +193,7 @@ def find_offsets(
 
 def look_at_topics(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> TopicsFound:
     """Return what Kafka has now, and what has landed of these topics."""
-    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
     partitions = partitions_of(admin, topics)
     topic_ids = find_topic_ids(admin, topics)  # first: what is created again later has another one
     seen = read_seen(spark, settings.delta_root)
@@ -202,7 +203,7 @@ def look_at_topics(spark: SparkSession, settings: Settings, topics: Sequence[str
 
 def waiting_from(settings: Settings, start: Mapping[Position, int]) -> dict[Position, range]:
     """Return the offsets of each partition that have not landed."""
-    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
     ends = offsets_at(admin, start, LATEST)
     return {position: range(first, ends[position]) for position, first in start.items()}
 

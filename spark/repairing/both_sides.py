@@ -6,6 +6,7 @@ from typing import Any
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 
+from access.kafka import kafka_connection
 from spark.hops import OUTBOX_TO, Hop, Rows
 from spark.judging.comparison import path_of
 from spark.kafka import positions
@@ -56,7 +57,7 @@ def show_both_sides(
 
 def read_lake(spark: SparkSession, settings: Settings, topics: Topics, tables: DataFrame) -> Frames:
     """Return what has landed, and the offsets whose loss somebody has accepted."""
-    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
     partitions = positions.partitions_of(admin, topics.all())
     current = positions.current_offsets(admin, partitions, last=topics.input)
     losses = [accepted.loss for accepted in read_accepted(spark, settings.delta_root)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 
+from access.kafka import kafka_connection
 from spark.kafka.positions import EARLIEST, Position, offsets_at
 from spark.lake.landed_tables import COLUMNS, SCHEMA, read_landed, table_path
 from spark.lake.losses import Loss
@@ -106,7 +107,7 @@ def condition(offsets: Offsets) -> str:
 
 def first_offsets(settings: Settings, by_topic: dict[str, Offsets]) -> dict[Position, int]:
     """Return the first offset that Kafka has of each of these partitions."""
-    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
     partitions = [(topic, partition) for topic in by_topic for partition in by_topic[topic]]
     return offsets_at(admin, partitions, EARLIEST)
 

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from psycopg.conninfo import make_conninfo
 from pyspark.sql import Row, SparkSession
 
+from access.kafka import kafka_connection
 from contract.audit import AuditBody
 from contract.events import EVENTS
 from contract.names import DATABASE, OTHER_OUTBOXES
@@ -131,7 +132,7 @@ def hand_over(
 
     producer = Producer(
         {
-            "bootstrap.servers": settings.kafka_bootstrap_servers,
+            **kafka_connection(settings.kafka_bootstrap_servers),
             "enable.idempotence": True,
             "max.in.flight.requests.per.connection": 5,  # what idempotence makes of it anyway
             "partitioner": "murmur2_random",  # as all producers here; each record names its own
@@ -179,7 +180,7 @@ def wait_until_handled(
     settings: Settings, sent: Mapping[str, tuple[int, int]], deadline: float
 ) -> list[str]:
     """Return the positions whose repair the group has not committed at the deadline."""
-    admin = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
     waiting = list(sent)
     while waiting:
         committed = committed_offsets(admin, settings.group_id, settings.input_topic)

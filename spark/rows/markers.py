@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from access.kafka_java import spark_source
 from spark.kafka.positions import Position, kafka_topic
 from spark.rows.frames import RANGES_SCHEMA, expected_offsets, query
 from spark.session import locate, log_progress, make_frame
@@ -108,12 +109,12 @@ def read_records(spark: SparkSession, settings: Settings, stretches: Ranges) -> 
         starts[topic][partition] = offsets.start
         stops[topic][partition] = offsets.stop
     options: dict[str, Any] = {
-        "kafka.bootstrap.servers": settings.kafka_bootstrap_servers,
-        "kafka.isolation.level": "read_committed",
+        **spark_source(settings.kafka_bootstrap_servers),
         "assign": json.dumps(assigned),
         "startingOffsets": json.dumps(starts),
         "endingOffsets": json.dumps(stops),
         "includeHeaders": True,
+        "failOnDataLoss": True,
     }
     records = spark.read.format("kafka").options(**options).load()
     return records.replace(names, subset=["topic"])

@@ -12,6 +12,7 @@ from psycopg.conninfo import make_conninfo
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from access.postgres import tls_of
 from contract.events import COMPARED, EVENTS
 from contract.names import AUDIT_DATABASE, DATABASE, SUBSCRIBER
 from spark.parts import Part
@@ -128,6 +129,7 @@ class Snapshot(NamedTuple):
             "sessionInitStatement": SHARE.format(name=self.name),
             "fetchsize": str(FETCH_ROWS),
             "query": query,
+            **tls_of(server.get_parameters()),
         }
         reader = spark.read.format("jdbc").options(**options)
         return reader.load()

@@ -152,8 +152,8 @@ def write_connector(folder: Path, **changed: str) -> Path:
 def test_a_connector_gets_the_database_that_its_file_names(tmp_path: Path) -> None:
     """The address comes from the setting of that database, whatever the connector is called."""
     settings = Settings(
-        database_url="postgresql://app@one:1111/first",
-        audit_database_url="postgresql://audit@two:2222/second",
+        database_url="postgresql://app@one:1111/first?sslmode=disable",
+        audit_database_url="postgresql://audit@two:2222/second?sslmode=disable",
     )
     places = {}
     for database in (DATABASE, AUDIT_DATABASE):

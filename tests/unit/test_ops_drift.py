@@ -149,10 +149,14 @@ def own_environment(part: PythonPart, stack: Settings) -> dict[str, str]:
 
 
 def without_place(value: str | None) -> str | None:
-    """Return a URL without its host, a path without its folders; anything else as it is."""
+    """Return a URL without its host, a path without its folders; anything else as it is.
+
+    Whether the network to a host is trusted belongs to the host.
+    """
     if value is None:
         return None
     if "://" in value:
+        value = value.removesuffix("?sslmode=disable")
         return re.sub(r"(?<=[/@])[\w.-]+:\d+", "HOST", value)
     if "/" in value:
         return Path(value).name

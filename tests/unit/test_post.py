@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from access.audit import AuditAccess
 from contract.events import ACCEPTED
 from ops.fault_proxy import Request, StubServer
 from service.audit.entry import KEY_HEADER
@@ -76,7 +77,7 @@ def stub() -> StubReceiver:
 def receiver(stub: StubReceiver) -> Iterator[Receiver]:
     """The way to it; one server for all tests, because a server takes half a second to stop."""
     with StubServer(stub.handle) as server:
-        yield connect(server.url, timeout=5)
+        yield connect(AuditAccess(audit_url=server.url), timeout=5)
 
 
 def make_items(count: int) -> list[AuditItem]:

@@ -56,6 +56,7 @@ SESSION_TIMEOUTS = {  # ms
     "kafka-python": 45_000,
     "aiokafka": 10_000,
 }
+DECISIVE = ["enable.auto.commit", "auto.offset.reset"]  # with wrong values, records are lost
 AT_THE_END = {"latest", "largest", "end"}
 SHORTEST_INTERVAL = 30_000  # ms: less than a database's restart, in the middle of a batch
 CLASSIC_ONLY = (  # settings that the new group protocol does not take
@@ -120,7 +121,7 @@ def unseen_settings(block: Block) -> Iterable[Finding]:
         setting = block.settings.get(name)
         if setting and not setting.known:
             sources.add(f"the value of {name} comes from {setting.source}")
-    if block.opaque:
+    if block.opaque and not decides_itself(block):
         sources.add(f"its settings come from {block.opaque}")
     if sources:
         yield block_finding(
@@ -129,6 +130,12 @@ def unseen_settings(block: Block) -> Iterable[Finding]:
             says="; ".join(sorted(sources)),
             fix="audit the file that has them, or check them by hand",
         )
+
+
+def decides_itself(block: Block) -> bool:
+    """Return whether what matters most is set here, whatever else comes from somewhere else."""
+    decisive = ["failOnDataLoss"] if block.client == "spark" else DECISIVE
+    return all(spelling_in(block, name) in block.settings for name in decisive)
 
 
 def auto_commit(block: Block) -> Iterable[Finding]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import requests
 
+from access.audit import AuditAccess
 from contract.events import ACCEPTED
 from contract.names import SUBSCRIBER
 from lab.bench.naive import post_one
@@ -30,7 +31,7 @@ def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
     requests_in_bulk = [make_entries(records) for records in make_batches(orders)]
     few = orders // 40
     events = [make_event(number) for number in range(FIRST, FIRST + few)]
-    send = partial(post_batch, connect(url, TIMEOUT))
+    send = partial(post_batch, connect(AuditAccess(audit_url=url), TIMEOUT))
     post_bulk = partial(post_entries, send, SUBSCRIBER)
     post_single = partial(post_one, requests.Session(), url)
     arms = {

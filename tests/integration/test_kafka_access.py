@@ -1,0 +1,228 @@
+"""Clients of a broker that encrypts and asks for a password: who gets in, and what others read."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported without a type
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from confluent_kafka.cimpl import NewTopic
+
+from access.kafka import NO_FILE, KafkaAccess, kafka_connection
+from access.kafka_login import find_reason
+from ops.certificates import make_ca
+from ops.settings import ROOT
+from ops.stack.stack import Stack
+from tests.builders import value
+from tests.client import fresh, query, until
+from tests.own_service import free_port, own_service
+from tests.secured_broker import ADMIN, SecuredBroker, secured_broker
+
+SOON = 10  # seconds, in which a client must say why it does not get in
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
+    """One broker for all tests: it takes some seconds to start."""
+    folder = tmp_path_factory.mktemp("kafka")
+    with secured_broker(folder, ROOT / ".run" / "jars") as broker:
+        yield broker
+
+
+def test_a_client_with_the_right_settings_gets_in(broker: SecuredBroker) -> None:
+    """It lists the topics, and there is nothing to explain."""
+    access = broker.access()
+    client = AdminClient(kafka_connection(broker.bootstrap_servers, access))
+    assert client.list_topics(timeout=SOON).brokers
+    assert not find_reason(broker.bootstrap_servers, access)
+
+
+def wrong_password(broker: SecuredBroker, folder: Path) -> dict[str, Any]:
+    """Return a file with another password."""
+    file = folder / "wrong"
+    file.write_text("wrong")
+    return {"kafka_sasl_password_file": file}
+
+
+def another_ca(_broker: SecuredBroker, folder: Path) -> dict[str, Any]:
+    """Return a CA that has not signed the broker's certificate."""
+    return {"kafka_ssl_ca_file": make_ca(folder)}
+
+
+def unknown_user(_broker: SecuredBroker, _folder: Path) -> dict[str, Any]:
+    """Return a name that the broker does not know."""
+    return {"kafka_sasl_username": "nobody"}
+
+
+def other_mechanism(_broker: SecuredBroker, _folder: Path) -> dict[str, Any]:
+    """Return a mechanism that the broker does not offer."""
+    return {"kafka_sasl_mechanism": "PLAIN"}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            wrong_password,
+            "the broker does not let admin in: is the password in KAFKA_SASL_PASSWORD",
+        ),
+        (unknown_user, "the broker does not let nobody in: "),
+        (other_mechanism, "the broker does not let admin in: "),
+        (another_ca, "the broker's certificate is not trusted: is KAFKA_SSL_CA_FILE the CA that"),
+    ],
+)
+def test_who_is_not_let_in_is_told_why_soon(
+    broker: SecuredBroker, tmp_path: Path, change: Any, sentence: str
+) -> None:
+    """Within ten seconds, in one sentence that names the setting, and never the password."""
+    access = broker.access(**change(broker, tmp_path))
+    began = time.monotonic()
+    reason = find_reason(broker.bootstrap_servers, access)
+    assert time.monotonic() - began < SOON
+    assert reason.startswith(sentence), reason
+    assert "secret" not in reason
+
+
+def test_a_name_that_is_not_in_the_certificate_is_not_trusted(broker: SecuredBroker) -> None:
+    """The same broker by its address: anybody could be there."""
+    by_address = broker.bootstrap_servers.replace("localhost", "127.0.0.1")
+    reason = find_reason(by_address, broker.access())
+    assert reason.startswith("the broker's certificate is not trusted"), reason
+
+
+def test_a_client_without_encryption_is_told_so(broker: SecuredBroker) -> None:
+    """Plaintext on an encrypted port: the sentence names the protocol."""
+    reason = find_reason(broker.bootstrap_servers, KafkaAccess())
+    assert "KAFKA_SECURITY_PROTOCOL=PLAINTEXT" in reason, reason
+
+
+def test_control_where_nobody_listens_there_is_nothing_to_explain(broker: SecuredBroker) -> None:
+    """Control: a broker that is away is an outage, and no wrong setting."""
+    assert not find_reason(f"localhost:{free_port()}", broker.access(), seconds=2)
+
+
+def test_a_rotated_password_is_used_by_the_next_client(
+    broker: SecuredBroker, tmp_path: Path
+) -> None:
+    """The file is read when a client is made: the wrong one before, the right one after."""
+    file = tmp_path / "password"
+    access = broker.access(kafka_sasl_password_file=file)
+    file.write_text("old")
+    assert find_reason(broker.bootstrap_servers, access)
+    file.write_text(broker.password_file(ADMIN).read_text())
+    assert not find_reason(broker.bootstrap_servers, access)
+
+
+def make_user(broker: SecuredBroker, user: str) -> KafkaAccess:
+    """Make a user with a password of its own, and return how its clients connect."""
+    password = f"{user}-secret"
+    broker.password_file(user).write_text(password)
+    scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    asked = UserScramCredentialUpsertion(user, scram, password.encode())
+    for answer in administrator(broker).alter_user_scram_credentials([asked]).values():
+        answer.result(SOON)
+    return broker.access(user)
+
+
+def administrator(broker: SecuredBroker) -> AdminClient:
+    """Return a client that may do anything."""
+    return AdminClient(kafka_connection(broker.bootstrap_servers, broker.access()))
+
+
+def as_environment(broker: SecuredBroker, access: KafkaAccess) -> dict[str, str]:
+    """Return the same as settings of a process."""
+    settings = {name.upper(): str(value) for name, value in access if value != NO_FILE}
+    return settings | {"KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
+
+
+def test_the_service_says_why_it_is_not_let_in_and_waits(
+    spoiled: Stack, broker: SecuredBroker, tmp_path: Path
+) -> None:
+    """With a wrong password it logs the sentence soon, and goes on trying: it may be rotated."""
+    access = broker.access(**wrong_password(broker, tmp_path))
+    env = as_environment(broker, access)
+    with own_service(spoiled, fresh("topic"), **env) as service:
+        service.until_logged("the broker does not let admin in", SOON)
+        assert service.process.poll() is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("-m", "connect", "topics"),
+        ("-m", "ops.cli", "produce", "--orders", "1"),
+        ("-m", "spark.land", "--once"),
+        ("-m", "spark.reconcile"),
+    ],
+    ids=lambda command: command[1],
+)
+def test_a_command_that_is_not_let_in_ends_soon_with_the_sentence(
+    spoiled: Stack, broker: SecuredBroker, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """One line that names the broker and the setting; nothing is tried for ever."""
+    access = broker.access(**wrong_password(broker, tmp_path))
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, *command],
+        env=spoiled.env() | as_environment(broker, access),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert time.monotonic() - began < SOON + 5  # a process that is not warm takes its time to start
+    assert done.returncode != 0
+    last = done.stderr.splitlines()[-1]
+    assert f"{broker.bootstrap_servers}: the broker does not let admin in" in last, done.stderr
+
+
+def test_the_service_handles_orders_over_an_encrypted_connection(
+    spoiled: Stack, broker: SecuredBroker
+) -> None:
+    """As a user who may read its topic, in its group, and nothing else."""
+    topic = fresh("topic")
+    admin = administrator(broker)
+    admin.create_topics([NewTopic(topic, 3, 1)])[topic].result(SOON)
+    access = make_user(broker, "service")
+    allow(admin, "service", ResourceType.TOPIC, topic)
+    allow(admin, "service", ResourceType.GROUP, topic)
+    message_id = fresh("m")
+    producer = Producer(kafka_connection(broker.bootstrap_servers, broker.access()))
+    producer.produce(topic, value(message_id), message_id, headers=[("message_id", message_id)])
+    assert producer.flush(SOON) == 0
+    with own_service(spoiled, topic, **as_environment(broker, access)):
+        until(
+            lambda: query("select 1 from tracking where message_id = %s", message_id),
+            bool,
+            60,
+            "the order was not handled",
+        )
+
+
+def allow(admin: AdminClient, user: str, kind: ResourceType, name: str) -> None:
+    """Let a user read a topic, or take part in a group."""
+    binding = AclBinding(
+        kind,
+        name,
+        ResourcePatternType.LITERAL,
+        f"User:{user}",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    for answer in admin.create_acls([binding]).values():
+        answer.result(SOON)

@@ -1,0 +1,117 @@
+"""A broker of a test's own that encrypts, asks for a password, and allows nothing by default."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from access.kafka import KafkaAccess, kafka_connection
+from ops.certificates import make_certificate
+from ops.settings import ROOT, Settings
+from ops.stack.broker import format_command, java, override
+from tests.client import until
+from tests.own_service import free_port
+
+ADMIN, BROKER = "admin", "broker"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+class SecuredBroker(NamedTuple):
+    """Where it is, and who may log in: the password of each user is in a file."""
+
+    bootstrap_servers: str
+    folder: Path
+
+    def password_file(self, user: str) -> Path:
+        """Return where the password of a user is."""
+        return self.folder / f"{user}_password"
+
+    def access(self, user: str = ADMIN, **changes: Any) -> KafkaAccess:
+        """Return how a client of this user connects."""
+        settings: dict[str, Any] = {
+            "kafka_security_protocol": "SASL_SSL",
+            "kafka_sasl_username": user,
+            "kafka_sasl_password_file": self.password_file(user),
+            "kafka_ssl_ca_file": self.folder / "ca.pem",
+        }
+        return KafkaAccess(**settings | changes)
+
+
+@contextmanager
+def secured_broker(folder: Path, jars: Path) -> Iterator[SecuredBroker]:
+    """Run it until the block ends; its certificate is for localhost alone."""
+    settings = Settings(
+        run_dir=folder,
+        jars_dir=jars,
+        kafka_port=free_port(),
+        kafka_controller_port=free_port(),
+    )
+    broker = SecuredBroker(f"localhost:{settings.kafka_port}", folder)
+    prepare(settings, broker)
+    log = folder / "broker.log"
+    command = java(settings, settings.kafka_java_options, "kafka.Kafka", str(folder / "properties"))
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output)
+    try:
+        until(lambda: lets_in(broker), bool, 60, f"the broker does not let us in, see {log}")
+        yield broker
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+def lets_in(broker: SecuredBroker) -> bool:
+    """Return whether the administrator gets in."""
+    client = AdminClient(
+        {**kafka_connection(broker.bootstrap_servers, broker.access()), "log_level": 0}
+    )
+    try:
+        client.list_topics(timeout=1)
+    except KafkaException:
+        return False
+    return True
+
+
+def prepare(settings: Settings, broker: SecuredBroker) -> None:
+    """Make certificate, users, settings and storage."""
+    folder = broker.folder
+    certificate, key = make_certificate(folder, "kafka", addresses=())
+    pem = folder / "kafka.pem"
+    pem.write_text(key.read_text() + certificate.read_text())
+    for user in (ADMIN, BROKER):
+        broker.password_file(user).write_text(f"{user}-secret")
+    address = broker.bootstrap_servers
+    controller = f"127.0.0.1:{settings.kafka_controller_port}"
+    machine = {
+        "listeners": f"SASL_SSL://{address},CONTROLLER://{controller}",
+        "advertised.listeners": f"SASL_SSL://{address}",
+        "listener.security.protocol.map": "SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "SASL_SSL",
+        "controller.quorum.voters": f"1@{controller}",
+        "log.dirs": str(folder / "data"),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(pem),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / "ca.pem"),
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
+        "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": (
+            f'{SCRAM} required username="{BROKER}" password="${{dir:{folder}:{BROKER}_password}}";'
+        ),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:{ADMIN};User:{BROKER};User:ANONYMOUS",
+        "config.providers": "dir",
+        "config.providers.dir.class": (
+            "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
+        ),
+        "config.providers.dir.param.allowed.paths": str(folder),
+    }
+    override(ROOT / "connect" / "broker.properties", machine, folder / "properties")
+    command = format_command(settings, folder / "properties")
+    for user in (ADMIN, BROKER):
+        command += ["--add-scram", f"SCRAM-SHA-512=[name={user},password={user}-secret]"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
