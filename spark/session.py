@@ -15,6 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from spark.archive import use_archive
+
 SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -23,21 +25,39 @@ SETTINGS = {
     "spark.sql.constraintPropagation.enabled": "false",
 }
 SET_BY_SPARK_SUBMIT = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"}
+CONF = Path(__file__).parent / "conf" / "spark-defaults.conf"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 FEW_ROWS = 50_000
 PARTITIONS = 2  # as spark/conf has it
 STARTED_AT = time.monotonic()
 
 
-def make_session(name: str, jars: Path | None) -> SparkSession:
+def make_session(name: str, jars: Path | None, java_options: str = "") -> SparkSession:
     """Return the session of spark-submit, or else one for this machine with these jars."""
-    builder = SparkSession.builder.appName(name)
-    builder = builder.config(map=dict(SETTINGS))
+    settings: dict[str, Any] = dict(SETTINGS)
     from_spark_submit = SET_BY_SPARK_SUBMIT.intersection(os.environ)
     if not from_spark_submit:
-        builder = builder.config("spark.driver.extraClassPath", class_path(jars))
-        settings_folder = Path(__file__).with_name("conf")
-        os.environ.setdefault("SPARK_CONF_DIR", str(settings_folder))
-    return builder.getOrCreate()
+        folder = jars_folder(jars)
+        settings["spark.driver.extraClassPath"] = f"{folder}/*"
+        if "SPARK_CONF_DIR" not in os.environ:
+            settings |= of_this_machine(java_options or use_archive(folder))
+    builder = SparkSession.builder.appName(name)
+    return builder.config(map=settings).getOrCreate()
+
+
+def of_this_machine(java_options: str) -> dict[str, str]:
+    """Return the settings in conf/, with further options of the JVM.
+
+    They are handed over one by one: with a folder of settings on its class path, the JVM would use
+    no archive of classes.
+    """
+    settings = {}
+    for line in CONF.read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, value = line.split(maxsplit=1)
+            settings[name] = value
+    settings[JAVA_OPTIONS] += f" {java_options}"
+    return settings
 
 
 def divide_work(spark: SparkSession, rows: int) -> None:
@@ -51,12 +71,11 @@ def divide_work(spark: SparkSession, rows: int) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", partitions)
 
 
-def class_path(jars: Path | None) -> str:
-    """Return the class path of a folder with Delta's jars, or end the job if they are not there."""
+def jars_folder(jars: Path | None) -> Path:
+    """Return the folder with Delta's jars, or end the job if they are not there."""
     if jars is None or not any(jars.glob("delta-spark*.jar")):
         exit_with_error("SPARK_JARS_DIR must name the folder with the jars of spark/pom.xml")
-    folder = jars.absolute()
-    return f"{folder}/*"
+    return jars.absolute()
 
 
 def make_frame(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: str) -> DataFrame:
