@@ -1,6 +1,7 @@
 """What goes wrong after a run is found by the next one, whether it was judged before or not."""
 
 import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,20 @@ from spark.judging.horizon import Horizon, next_transaction, read_horizon
 from tests.client import connect, fresh, query, until_handled
 from tests.e2e.test_reconcile import defects_in, event_of, publish
 from tests.load import orders
-from tests.stacks import JudgeSince
+from tests.stacks import PORTS, RUN, JudgeSince, running, within
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Stack]:
+    """A stack of this file: each test judges all that is there, and in others that is much."""
+    with running(f"{RUN}-sealed", PORTS + 200) as stack:
+        yield stack
+
+
+@pytest.fixture
+def spoiled(own: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The same, where the tests' own clients find it."""
+    return within(own, monkeypatch)
 
 
 def found_in(delta_root: Path, result: dict[str, Any]) -> set[tuple[str, str]]:
