@@ -70,6 +70,7 @@ def soak_lines(soaked: Row) -> Iterator[str]:
         f" seed {soaked['seed']}; reconciliation: {soaked['verdict']}"
     )
     yield from (f"    {' '.join(finding)}" for finding in soaked["findings"])
+    yield from (f"    did not strike: {name}" for name in soaked["unstruck"])
     yield from (f"    grows: {sentence}" for sentence in soaked["growing"])
 
 
