@@ -49,6 +49,14 @@ def fill(sentence: str, access: KafkaAccess, reason: str) -> str:
     )
 
 
+def who_may_not_see(access: KafkaAccess | None = None) -> str:
+    """Return how to end a sentence about a missing topic: brokers hide what they deny."""
+    access = access or KafkaAccess()
+    if not access.has_login:
+        return ""
+    return f"; or {access.kafka_sasl_username} may not see it (python -m connect acls)"
+
+
 class Listener(logging.Handler):
     """Hears what the client logs."""
 

@@ -1,4 +1,4 @@
-"""python -m connect topics | register: from a bare cluster to a running pipeline."""
+"""python -m connect topics | acls | register: from a bare cluster to a running pipeline."""
 
 import argparse
 
@@ -6,12 +6,13 @@ from confluent_kafka import KafkaException
 from psycopg import OperationalError
 from requests import RequestException
 
+from connect.acls import make_acls
 from connect.files import SettingsError
 from connect.register import register
 from connect.settings import Settings
 from connect.topics import make_topics
 
-STEPS = {"topics": make_topics, "register": register}
+STEPS = {"topics": make_topics, "acls": make_acls, "register": register}
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 CONNECT = Path(__file__).parent
 TOPICS = CONNECT / "topics.json"
+ACLS = CONNECT / "acls.json"
 
 
 class SettingsError(Exception):
@@ -13,9 +14,9 @@ class SettingsError(Exception):
 
 
 def connector_files() -> list[Path]:
-    """Return the file of each connector: every JSON file of this folder but topics.json."""
+    """Return the file of each connector: every JSON file of this folder that is nothing else."""
     files = sorted(CONNECT.glob("*.json"))
-    return [file for file in files if file != TOPICS]
+    return [file for file in files if file not in (TOPICS, ACLS)]
 
 
 def read_json(file: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from access.kafka import kafka_connection
-from access.kafka_login import find_reason
+from access.kafka_login import find_reason, who_may_not_see
 from ops.stack.supervisor import StackError
 
 SECONDS = 30.0  # a broker that is silent for this long has nothing more
@@ -39,7 +39,7 @@ def refuse_without_topic(client: Producer | AdminClient, bootstrap: str, topic: 
     if topic not in topics:
         raise StackError(
             f"there is no topic {topic} at {bootstrap}: run python -m connect topics, "
-            "or set INPUT_TOPIC to the topic that is read"
+            f"or set INPUT_TOPIC to the topic that is read{who_may_not_see()}"
         )
 
 

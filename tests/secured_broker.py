@@ -6,10 +6,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported without a type
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
-from access.kafka import KafkaAccess, kafka_connection
+from access.kafka import NO_FILE, KafkaAccess, kafka_connection
+from connect.acls import all_acls, make_acls
+from connect.settings import Settings as ConnectSettings
+from connect.topics import make_topics
 from ops.certificates import make_certificate
 from ops.settings import ROOT, Settings
 from ops.stack.broker import format_command, java, override
@@ -17,6 +26,7 @@ from tests.client import until
 from tests.own_service import free_port
 
 ADMIN, BROKER = "admin", "broker"
+SOON = 10  # seconds, in which a client must say why it does not get in
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
@@ -115,3 +125,46 @@ def prepare(settings: Settings, broker: SecuredBroker) -> None:
     for user in (ADMIN, BROKER):
         command += ["--add-scram", f"SCRAM-SHA-512=[name={user},password={user}-secret]"]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+
+def make_user(broker: SecuredBroker, user: str) -> KafkaAccess:
+    """Make a user with a password of its own, and return how its clients connect."""
+    password = f"{user}-secret"
+    broker.password_file(user).write_text(password)
+    scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    asked = UserScramCredentialUpsertion(user, scram, password.encode())
+    admin = administrator(broker)
+    for answer in admin.alter_user_scram_credentials([asked]).values():
+        answer.result(SOON)
+    return broker.access(user)
+
+
+def administrator(broker: SecuredBroker) -> AdminClient:
+    """Return a client that may do anything."""
+    return AdminClient(kafka_connection(broker.bootstrap_servers, broker.access()))
+
+
+def as_environment(broker: SecuredBroker, access: KafkaAccess) -> dict[str, str]:
+    """Return the same as settings of a process."""
+    settings = {name.upper(): str(value) for name, value in access if value != NO_FILE}
+    return settings | {"KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
+
+
+def let_everybody_in(broker: SecuredBroker) -> None:
+    """Make every topic and every principal, and allow each of them what it needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, text in as_environment(broker, broker.access()).items():
+            patch.setenv(name, text)
+        settings = ConnectSettings(kafka_bootstrap_servers=broker.bootstrap_servers)
+        make_topics(settings)
+        first = make_acls(settings)
+        assert len(first) == len(set(first)) > 20
+        # The broker learns of them a moment after it has acknowledged them.
+        until(
+            lambda: make_acls(settings),
+            lambda missing: not missing,
+            SOON,
+            "what is allowed is called missing",
+        )
+    for principal in all_acls():
+        make_user(broker, principal)

@@ -21,7 +21,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 
 from access.kafka import kafka_connection
-from access.kafka_login import find_reason
+from access.kafka_login import find_reason, who_may_not_see
 from spark.session import exit_with_error
 from spark.settings import Settings
 
@@ -53,7 +53,9 @@ def partitions_of(admin: AdminClient, topics: Iterable[str]) -> list[Position]:
     missing = set(topics) - set(existing)
     if missing:
         names = ", ".join(sorted(missing))
-        exit_with_error(f"no topic {names}: make the topics first, as connect/README.md says")
+        exit_with_error(
+            f"no topic {names}: make the topics first, as connect/README.md says{who_may_not_see()}"
+        )
     positions = []
     for topic in topics:
         partitions = existing[topic].partitions

@@ -3,12 +3,12 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported without a type
     AclBinding,
     AclOperation,
@@ -16,23 +16,28 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported wi
     AdminClient,
     ResourcePatternType,
     ResourceType,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
 )
 from confluent_kafka.cimpl import NewTopic
 
-from access.kafka import NO_FILE, KafkaAccess, kafka_connection
+from access.kafka import KafkaAccess, kafka_connection
 from access.kafka_login import find_reason
+from contract.names import INPUT_TOPIC, SUBSCRIBER
 from ops.certificates import make_ca
 from ops.settings import ROOT
 from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import fresh, query, until
 from tests.own_service import free_port, own_service
-from tests.secured_broker import ADMIN, SecuredBroker, secured_broker
-
-SOON = 10  # seconds, in which a client must say why it does not get in
+from tests.secured_broker import (
+    ADMIN,
+    SOON,
+    SecuredBroker,
+    administrator,
+    as_environment,
+    let_everybody_in,
+    make_user,
+    secured_broker,
+)
 
 
 @pytest.fixture(scope="module")
@@ -127,28 +132,6 @@ def test_a_rotated_password_is_used_by_the_next_client(
     assert not find_reason(broker.bootstrap_servers, access)
 
 
-def make_user(broker: SecuredBroker, user: str) -> KafkaAccess:
-    """Make a user with a password of its own, and return how its clients connect."""
-    password = f"{user}-secret"
-    broker.password_file(user).write_text(password)
-    scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-    asked = UserScramCredentialUpsertion(user, scram, password.encode())
-    for answer in administrator(broker).alter_user_scram_credentials([asked]).values():
-        answer.result(SOON)
-    return broker.access(user)
-
-
-def administrator(broker: SecuredBroker) -> AdminClient:
-    """Return a client that may do anything."""
-    return AdminClient(kafka_connection(broker.bootstrap_servers, broker.access()))
-
-
-def as_environment(broker: SecuredBroker, access: KafkaAccess) -> dict[str, str]:
-    """Return the same as settings of a process."""
-    settings = {name.upper(): str(value) for name, value in access if value != NO_FILE}
-    return settings | {"KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
-
-
 def test_the_service_says_why_it_is_not_let_in_and_waits(
     spoiled: Stack, broker: SecuredBroker, tmp_path: Path
 ) -> None:
@@ -164,7 +147,7 @@ def test_the_service_says_why_it_is_not_let_in_and_waits(
     "command",
     [
         ("-m", "connect", "topics"),
-        ("-m", "ops.cli", "produce", "--orders", "1"),
+        ("-m", "ops", "produce", "--orders", "1"),
         ("-m", "spark.land", "--once"),
         ("-m", "spark.reconcile"),
     ],
@@ -178,7 +161,7 @@ def test_a_command_that_is_not_let_in_ends_soon_with_the_sentence(
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, *command],
-        env=spoiled.env() | as_environment(broker, access),
+        env=spoiled.env() | as_environment(broker, access) | {"ATTACH": "true"},
         capture_output=True,
         text=True,
         timeout=60,
@@ -226,3 +209,88 @@ def allow(admin: AdminClient, user: str, kind: ResourceType, name: str) -> None:
     )
     for answer in admin.create_acls([binding]).values():
         answer.result(SOON)
+
+
+@pytest.fixture(scope="module")
+def allowed(broker: SecuredBroker) -> SecuredBroker:
+    """The same broker, with every topic, every principal, and what each may do."""
+    let_everybody_in(broker)
+    return broker
+
+
+def client_of(broker: SecuredBroker, principal: str, **own: Any) -> dict[str, Any]:
+    """Return the settings of a principal's client."""
+    return {**kafka_connection(broker.bootstrap_servers, broker.access(principal)), **own}
+
+
+def produce_to(broker: SecuredBroker, principal: str, topic: str) -> str:
+    """Send a record, and return what the broker says of it; nothing when it has it."""
+    said: list[str] = []
+    producer = Producer(client_of(broker, principal))
+    producer.produce(topic, b"x", on_delivery=lambda error, _: said.append(name_of(error)))
+    assert producer.flush(SOON) == 0
+    return said[0]
+
+
+def read_from(broker: SecuredBroker, principal: str, topic: str, group: str) -> str:
+    """Join a group and read a topic; return what is refused, or nothing when partitions come."""
+    own = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    with Consumer(client_of(broker, principal, **own)) as consumer:
+        consumer.subscribe([topic])
+        deadline = time.monotonic() + SOON
+        while time.monotonic() < deadline and not consumer.assignment():
+            message = consumer.poll(0.2)
+            if message is not None and message.error() is not None:
+                return name_of(message.error())
+        assert consumer.assignment(), f"{principal} has got neither a partition nor an error"
+    return ""
+
+
+def create(broker: SecuredBroker, principal: str) -> str:
+    """Make a topic, and return what is refused."""
+    topic = fresh("own")
+    admin = AdminClient(client_of(broker, principal))
+    try:
+        admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(SOON)
+    except KafkaException as failure:
+        return name_of(failure.args[0])
+    return ""
+
+
+def name_of(error: KafkaError | None) -> str:
+    """Return the name of an error."""
+    return error.name() if error else ""
+
+
+DENIED_TOPIC, DENIED_GROUP = "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED"
+FULFILLMENTS = "fulfillment.events"
+
+
+@pytest.mark.parametrize(
+    ("act", "words", "may", "may_not", "refusal"),
+    [
+        (produce_to, (INPUT_TOPIC,), "producer", "service", DENIED_TOPIC),
+        (produce_to, (FULFILLMENTS,), "connect", "producer", DENIED_TOPIC),
+        (read_from, (INPUT_TOPIC, SUBSCRIBER), "service", "land", DENIED_GROUP),
+        (read_from, (FULFILLMENTS, "land"), "land", "service", DENIED_GROUP),
+        (create, (), "ops", "service", DENIED_TOPIC),
+    ],
+)
+def test_a_part_may_do_what_is_its_own_and_is_denied_the_rest(
+    allowed: SecuredBroker,
+    act: Callable[..., str],
+    *,
+    words: tuple[str, ...],
+    may: str,
+    may_not: str,
+    refusal: str,
+) -> None:
+    """The same act by two principals: the broker lets the one, and refuses the other by name."""
+    assert act(allowed, may, *words) == ""
+    assert act(allowed, may_not, *words) == refusal
+
+
+def test_a_group_of_its_own_opens_no_other_topic(allowed: SecuredBroker) -> None:
+    """The service reads its topic in its group, and no other topic in the same group."""
+    assert read_from(allowed, "service", INPUT_TOPIC, SUBSCRIBER) == ""
+    assert read_from(allowed, "service", FULFILLMENTS, SUBSCRIBER) == DENIED_TOPIC

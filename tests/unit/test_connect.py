@@ -6,20 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import ResourcePatternType  # type: ignore[attr-defined]
 
 from connect import register
 from connect import topics as topics_module
+from connect.acls import Permission, all_acls, permissions
 from connect.files import CONNECT, TOPICS, SettingsError, connector_files, read_json
 from connect.register import PLACEMENT, last_cause, read_connector
 from connect.settings import Settings
 from connect.topics import add_topics, all_topics, published_topics, refuse_missing
 from contract.events import EVENTS
 from contract.extras import manifests
-from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC, OTHER_OUTBOXES
+from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC, OTHER_OUTBOXES, SUBSCRIBER
 from migrations.server import MAY_ENTER
 from migrations.settings import Settings as Migrations
 from spark.settings import Settings as Spark
 
+LITERAL, PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
 ROOT = CONNECT.parent
 CONNECTORS = connector_files()
 
@@ -147,6 +150,42 @@ def write_connector(folder: Path, **changed: str) -> Path:
     file = folder / "payments-outbox.json"
     file.write_text(json.dumps(config | {"database.dbname": changed["database"]}))
     return file
+
+
+def may(principal: str, kind: str = "topics") -> dict[str, list[str]]:
+    """Return what a principal may do with each thing of a kind."""
+    return all_acls().get(principal, {}).get(kind, {})
+
+
+def test_each_part_may_use_its_topics_and_no_others() -> None:
+    """What is published may be written by Connect, and read by those who land and compare it."""
+    published = {*published_topics()}
+    heartbeats = {name for name in all_topics() if name.startswith("heartbeat.")}
+    own = {"connect-configs", "connect-offsets", "connect-status"}
+    written = {name for name, may_do in may("connect").items() if "WRITE" in may_do}
+    assert published | heartbeats | own <= written <= {*all_topics()} - {INPUT_TOPIC}
+    for reader in ("land", "reconciler"):
+        assert published | {INPUT_TOPIC} <= may(reader).keys() <= all_topics().keys()
+        assert {*map(tuple, may(reader).values())} == {("READ",)}
+    assert may("service") == {INPUT_TOPIC: ["READ"]}
+    assert may("service", "groups") == {SUBSCRIBER: ["READ"]}
+    assert may("producer") == {INPUT_TOPIC: ["WRITE"]}
+
+
+def test_every_permission_is_one_that_brokers_know() -> None:
+    """A slip in the file is found here, and not on the cluster."""
+    found = [permission.binding for permission in permissions(all_acls())]
+    assert len(set(found)) == len(found) > 20
+    topics = {name for resources in all_acls().values() for name in resources.get("topics", {})}
+    assert topics - {"*"} <= all_topics().keys()
+
+
+def test_a_name_with_a_star_is_the_beginning_of_names() -> None:
+    """The star alone is every name, which brokers do not take for a beginning."""
+    beginning = Permission("me", "transactions", "mine*", "WRITE").binding
+    everything = Permission("me", "topics", "*", "DESCRIBE").binding
+    assert (beginning.name, beginning.resource_pattern_type) == ("mine", PREFIXED)
+    assert (everything.name, everything.resource_pattern_type) == ("*", LITERAL)
 
 
 def test_a_connector_gets_the_database_that_its_file_names(tmp_path: Path) -> None:

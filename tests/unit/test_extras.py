@@ -14,7 +14,7 @@ from ops.extra import extra_processes
 from ops.settings import ROOT
 
 EXTRAS = sorted(manifests("title"))
-SECTIONS = {"title", "migrations", "topics", "connect", "stack", "dedup", "spark"}
+SECTIONS = {"title", "migrations", "topics", "connect", "acls", "stack", "dedup", "spark"}
 
 
 def read_manifest(name: str) -> dict[str, Any]:
