@@ -6,14 +6,20 @@ from lab.ladder.count import Hop
 
 HOPS = ("orders", "rows", "events", "audit entries")
 NOTHING = (0, 0, 0, 0)
-# Extra copies at each hop; -1 is a loss.
+# Extra copies at each hop, on each step; -1 is a loss.
+ENTRY = (0, 0, 0, 1)
+EVENT = (0, 0, 1, 0)
+BOTH = (0, 0, 1, 1)
+ROW_TOO = (0, 1, 1, 1)
 EFFECT = {
-    "ack": [(1, 1, 1, 1), NOTHING, NOTHING, NOTHING, NOTHING, NOTHING],
-    "end": [(0, 1, 1, 1), (0, 1, 1, 1), (0, 0, 0, 1), (0, 0, 0, 1), NOTHING, NOTHING],
-    "gap": [(0, 1, 0, 1), (0, 1, 0, 1), (0, 0, -1, 1), NOTHING, NOTHING, NOTHING],
-    "late": [(0, 0, -1, 0), (0, 0, -1, 0), (0, 0, -1, 1), NOTHING, NOTHING, NOTHING],
-    "freeze": [(0, 1, 1, 1), (0, 1, 1, 1), (0, 0, 0, 1), NOTHING, NOTHING, NOTHING],
-    "answer": [(0, 0, 0, 1), (0, 0, 0, 1), (0, 0, 0, 1), (0, 0, 0, 1), NOTHING, NOTHING],
+    "ack": [(1, 1, 1, 1), *[NOTHING] * 6],
+    "end": [ROW_TOO, ROW_TOO, ENTRY, ENTRY, NOTHING, NOTHING, NOTHING],
+    "gap": [(0, 1, 0, 1), (0, 1, 0, 1), (0, 0, -1, 1), BOTH, EVENT, NOTHING, NOTHING],
+    "late": [(0, 0, -1, 0), (0, 0, -1, 0), (0, 0, -1, 1), BOTH, EVENT, NOTHING, NOTHING],
+    "freeze": [ROW_TOO, ROW_TOO, ENTRY, ENTRY, NOTHING, NOTHING, NOTHING],
+    "answer": [ENTRY, ENTRY, ENTRY, ENTRY, NOTHING, NOTHING, NOTHING],
+    "post-first": [ENTRY, ENTRY, ENTRY, BOTH, EVENT, NOTHING, NOTHING],
+    "post-last": [ENTRY, ENTRY, ENTRY, BOTH, EVENT, NOTHING, NOTHING],
 }
 
 

@@ -62,13 +62,17 @@ def ladder(  # noqa: PLR0913, PLR0917 - one for each option
     ] = 1,
     steps: Annotated[
         list[int] | None,
-        typer.Option(help="A step, 0 to 5; repeat the option for more."),
+        typer.Option(help="A step, 0 to 6; repeat the option for more."),
     ] = None,
     faults: Annotated[
         list[str] | None,
         typer.Option(help="A fault; repeat the option for more."),
     ] = None,
     output: Output = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with a run of the same orders and seed that ended."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure what each pattern buys: the same faults on every step.
@@ -80,7 +84,9 @@ def ladder(  # noqa: PLR0913, PLR0917 - one for each option
     from lab.ladder.page import lines
     from ops.progress import step
 
-    found = measure(Settings(), step, steps or [], faults or [], orders, seed, output)
+    found = measure(
+        Settings(), step, steps or [], faults or [], orders, seed, output, resume=resume
+    )
     show(found, lines(found), as_json=as_json)
     raise typer.Exit(0 if is_clean(found) else 1)
 

@@ -19,7 +19,14 @@ PROVE = bool(os.environ.get("PROVE"))
 ORDERS = 1000 if PROVE else 80  # enough for one of each fault
 ALL = dict.fromkeys(FAULTS, range(len(STEPS)))
 # Without further crashes of the template's own service: each costs a session timeout.
-FEW = {"ack": (0, 1), "crash": (0, 2, 4), "gap": (2, 3), "answer": (3, 4)}
+FEW = {
+    "ack": (0, 1),
+    "crash": (0, 2, 5),
+    "gap": (2, 3, 5),
+    "answer": (3, 4),
+    "post-first": (0, 3, 4, 5),
+    "post-last": (0, 3, 4, 5),
+}
 CELLS = [(fault, step) for fault, steps in (ALL if PROVE else FEW).items() for step in steps]
 
 

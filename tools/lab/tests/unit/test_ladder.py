@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.ladder.command import is_clean, scale
+from lab.ladder.command import append_row, is_clean, read_rows, scale
 from lab.ladder.count import Hop, compare
 from lab.ladder.fault_plan import write_plan
 from lab.ladder.faulty_service import add_faults
@@ -51,7 +51,7 @@ def test_the_same_seed_gives_the_same_faults() -> None:
 def test_no_order_meets_two_faults_nor_one_whose_ack_may_be_lost() -> None:
     """What the faults leave adds up, because each has an order of its own."""
     victims = [name.partition(".")[2] for name in plan_faults("all", IDS, 1)]
-    assert len(set(victims)) == len(victims) == 8
+    assert len(set(victims)) == len(victims) == 12
     assert not set(victims) & set(IDS[:22])
 
 
@@ -62,14 +62,15 @@ def test_all_at_once_is_every_fault() -> None:
         if fault != "all":
             alone += fault_points(fault, 1000)
     assert fault_points("all", 1000) == alone
-    assert {"ack", "end", "gap", "late", "freeze", "answer"} == set(alone)
+    points = {"ack", "end", "gap", "late", "freeze", "answer", "post-first", "post-last"}
+    assert points == set(alone)
 
 
 def test_too_few_orders_are_refused_with_the_number_that_is_enough() -> None:
     """With the number that the sentence names, it works."""
-    with pytest.raises(StackError, match="give 15 or more"):
-        plan_faults("all", IDS[:14], 1)
-    assert plan_faults("all", IDS[:15], 1)
+    with pytest.raises(StackError, match="give 17 or more"):
+        plan_faults("all", IDS[:16], 1)
+    assert plan_faults("all", IDS[:17], 1)
 
 
 def test_a_fault_happens_once(tmp_path: Path) -> None:
@@ -128,6 +129,16 @@ def test_what_nobody_sent_is_no_count_but_an_error() -> None:
     """An id of another cell would make every number wrong."""
     with pytest.raises(AssertionError, match="'z'"):
         compare(["a"], ["a", "z"])
+
+
+def test_a_run_goes_on_with_its_own_cells_only(tmp_path: Path) -> None:
+    """A cell of another seed, or of other orders, is measured again."""
+    file = tmp_path / "ladder.jsonl"
+    run = {"orders": 1000, "times": 2, "seed": 1}
+    assert read_rows(file, run) == {}
+    for other in ({}, {"seed": 2}, {"orders": 500}):
+        append_row(file, run | other | {"step": 1 + len(other), "fault": "gap"})
+    assert list(read_rows(file, run)) == [(1, "gap")]
 
 
 def test_the_last_step_must_be_clean_by_both_counts() -> None:

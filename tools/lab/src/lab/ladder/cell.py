@@ -15,7 +15,8 @@ from lab.ladder.count import Hop, count_hops, last_moment
 from lab.ladder.environment import empty
 from lab.ladder.fault_plan import FaultPlan, write_plan
 from lab.ladder.receivers import lose_answers, store_every_request
-from lab.ladder.steps import OUTBOX, POST, PRODUCER, WHOLE, fault_points, plan_faults
+from lab.ladder.refusals import list_refused, refuse_commits
+from lab.ladder.steps import POST, PRODUCER, WHOLE, fault_points, plan_faults
 from lab.ladder.topics import watch_group
 from lab.ladder.worker_pool import WorkerPool
 from ops.fault_proxy import StubServer, forward
@@ -54,13 +55,17 @@ def measure(  # noqa: PLR0913, PLR0917 - a cell has this many coordinates
     message_ids = [str(order.message_id) for order in orders]
     env = cell_env(stack, step, fault)
     empty(stack.env())
-    plan = write_plan(Path(env["FAULT_PLAN"]), plan_faults(fault, message_ids, seed))
+    planned = plan_faults(fault, message_ids, seed)
+    plan = write_plan(Path(env["FAULT_PLAN"]), planned)
+    refuse_commits(env, step, planned)
     lost_acks = fault_points(fault, count).count("ack")
     proxy.losses = AckLosses(lost_acks)
     produce(proxy, orders, idempotent=step >= PRODUCER)
     work(stack, step, env, plan)
-    if step >= OUTBOX:
+    if step >= POST:
         settle(env)
+    for name in list_refused(env):
+        plan.remove(name)
     left = plan.left() + ["ack"] * (lost_acks - proxy.losses.lost)
     if left:
         names = ", ".join(left)
@@ -76,7 +81,8 @@ def cell_env(stack: Stack, step: int, fault: str) -> dict[str, str]:
     The group is the cell's own, because members of another may still be remembered; the last step
     keeps the usual group, which reconciliation asks.
     """
-    env = stack.env() | {"FAULT_PLAN": str(stack.settings.run_dir / "fault-plan")}
+    plan = stack.settings.run_dir.absolute() / "fault-plan"
+    env = stack.env() | {"FAULT_PLAN": str(plan)}
     if step < WHOLE:
         env["GROUP_ID"] = f"ladder-{step}-{fault}"
     return env

@@ -1,5 +1,6 @@
 """`pipeline ladder`: the chosen steps under the chosen faults, as a table and as a page."""
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,6 +16,7 @@ from ops.settings import Settings
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError
 
+Row = dict[str, Any]
 GOOD = "nothing lost, nothing doubled"
 
 
@@ -26,28 +28,44 @@ def ladder(  # noqa: PLR0913, PLR0917 - one for each option
     orders: int,
     seed: int,
     output: Path | None,
+    *,
+    resume: bool = False,
 ) -> dict[str, Any]:
-    """Measure each chosen cell on one throwaway stack."""
+    """Measure each chosen cell on one throwaway stack, or those that an ended run has left."""
     chosen = choose_cells(steps or range(len(STEPS)), faults or list(FAULTS), orders)
-    cells: list[Cell] = []
+    file = settings.run_dir / "ladder.jsonl"
+    run = {"orders": orders, "times": times(orders), "seed": seed}
+    if not resume:
+        file.unlink(missing_ok=True)
+    rows = read_rows(file, run)
     with ladder_stack(settings, step) as (stack, proxy):
         machine = describe_machine(stack.env())
         for number, fault in chosen:
+            if (number, fault) in rows:
+                continue
             with step(f"step {number}, {FAULTS[fault].title}") as note:
                 cell = measure(stack, proxy, number, fault, orders, seed)
                 if number == WHOLE:
                     cell = cell._replace(verdict=reconcile(stack, note))
-                cells.append(cell)
-    document = {
-        "machine": machine,
-        "orders": orders,
-        "times": times(orders),
-        "seed": seed,
-        "cells": [as_row(cell, orders) for cell in cells],
-    }
+            rows[number, fault] = as_row(cell, orders)
+            append_row(file, run | rows[number, fault])
+    document = {"machine": machine, **run, "cells": [rows[name] for name in chosen]}
     if output:
         write(document, output)
     return document
+
+
+def read_rows(file: Path, run: Row) -> dict[tuple[int, str], Row]:
+    """Return the cells that were measured with the same orders and seed, by step and fault."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {(row["step"], row["fault"]): row for row in rows if row.items() >= run.items()}
+
+
+def append_row(file: Path, row: Row) -> None:
+    """Keep one cell, so that a run that ends can be resumed."""
+    with file.open("a") as stream:
+        stream.write(json.dumps(row) + "\n")
 
 
 def choose_cells(
@@ -75,7 +93,7 @@ def reconcile(stack: Stack, note: Note) -> str:
     return printed[-1].removeprefix("verdict: ")
 
 
-def as_row(cell: Cell, orders: int) -> dict[str, Any]:
+def as_row(cell: Cell, orders: int) -> Row:
     """Return one cell for programs and pages: the counts, and the same for 10,000 orders."""
     counted = {name: hop._asdict() for name, hop in cell.hops.items()}
     scaled = {name: scale(hop, orders) for name, hop in counted.items()}

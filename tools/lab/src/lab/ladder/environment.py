@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 
 from lab.environment import connect_as_admin, empty_tables, proxied_stack
 from lab.kafka_proxy import KafkaProxy
+from lab.ladder.refusals import REFUSE
 from ops.settings import Settings
 from ops.stack.stack import Stack, Step
 
@@ -43,6 +44,7 @@ def ladder_stack(settings: Settings, step: Step) -> Iterator[tuple[Stack, KafkaP
     with proxied_stack(settings, step, "ladder", PARTS) as (stack, proxy):
         with connect_as_admin(stack.env(), "DATABASE_URL") as admin:
             admin.execute(TABLES)
+            admin.execute(REFUSE.encode())
         yield stack, proxy
 
 

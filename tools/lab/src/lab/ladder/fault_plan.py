@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from signal import SIGKILL, SIGSTOP
 
-# freeze: the service has the order, and its work has not begun. gap: the order is in the database
-# and not published. late: the same, later. end: all its work is done.
+# freeze: the service has the order, and its work has not begun. gap: of commit and publish, one is
+# done and the other is not. late: the same, later. end: all its work is done.
 # An answer is lost by the server before the receiver, an ack by the proxy before the broker.
 SIGNALS = {"freeze": SIGSTOP, "gap": SIGKILL, "late": SIGKILL, "end": SIGKILL}
+# Postgres refuses a commit, by a plan of its own that says the same.
+POST_FIRST = "post-first"
+POST_LAST = "post-last"
 BEGAN = "began"
 
 
@@ -23,11 +26,18 @@ class FaultPlan:
     def take(self, point: str, message_ids: Iterable[str]) -> bool:
         """Return whether a fault is due at this point for one of these; it is never due twice."""
         for message_id in message_ids:
-            file = self.folder / f"{point}.{message_id}"
-            if file.exists():
-                file.unlink()
+            if self.is_due(point, message_id):
+                (self.folder / f"{point}.{message_id}").unlink()
                 return True
         return False
+
+    def is_due(self, point: str, message_id: str) -> bool:
+        """Return whether this fault has not happened yet."""
+        return (self.folder / f"{point}.{message_id}").exists()
+
+    def remove(self, name: str) -> None:
+        """Take a fault out that has happened elsewhere."""
+        (self.folder / name).unlink()
 
     def fail_if_due(self, point: str, message_ids: Iterable[str]) -> None:
         """Kill or freeze this process if a fault is due."""
@@ -37,7 +47,7 @@ class FaultPlan:
     def point_of(self, message_id: str) -> str:
         """Return the point at which this order will kill or freeze its worker, if any."""
         for point in SIGNALS:
-            if (self.folder / f"{point}.{message_id}").exists():
+            if self.is_due(point, message_id):
                 return point
         return ""
 

@@ -8,15 +8,17 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid5
 
 import psycopg
 import requests
 from confluent_kafka import Consumer, Message, Producer
 
-from contract.names import INPUT_TOPIC
-from lab.ladder.fault_plan import FaultPlan
+from contract.events import ACCEPTED
+from contract.names import INPUT_TOPIC, NAMESPACE
+from lab.ladder.fault_plan import POST_LAST, FaultPlan
 from lab.ladder.offsets import ManualCommit, TimedCommit
-from lab.ladder.steps import CONSUMER, PRODUCER
+from lab.ladder.steps import CONSUMER, INSIDE, POST, PRODUCER
 from lab.ladder.topics import EVENTS, id_in_header
 from ops.topic import SECONDS
 
@@ -28,7 +30,8 @@ INSERT_FULFILLMENT = "insert into ladder.fulfillment values (%s, %s)"
 class PlainService:
     """Takes order by order: POST, write, publish.
 
-    The timer commits the offset; from CONSUMER on, the service does when all is done.
+    The timer commits the offset; from CONSUMER on, the service does when all is done. From INSIDE
+    on it publishes before the database commits; from POST on each POST has a key.
     """
 
     step: int
@@ -46,27 +49,59 @@ class PlainService:
         self.plan.begin()
         self.offsets.before(record, point)
         self.plan.fail_if_due("freeze", [message_id])
-        self.post({"message_id": message_id, "order_id": order["order_id"]})
-        is_first = self.write(message_id, order)
-        self.plan.fail_if_due("gap", [message_id])
-        self.offsets.within(record, point)
-        self.plan.fail_if_due("late", [message_id])
-        if is_first:
-            self.publish(message_id, order)
+        is_first = self.post_and_write(message_id, order)
+        if self.step < INSIDE:
+            self.plan.fail_if_due("gap", [message_id])
+            self.offsets.within(record, point)
+            self.plan.fail_if_due("late", [message_id])
+            if is_first:
+                self.publish(message_id, order)
         self.plan.fail_if_due("end", [message_id])
         self.offsets.after(record)
 
-    def post(self, body: dict[str, str]) -> None:
-        """Post the entry again and again until the receiver answers."""
-        url = f"{os.environ['AUDIT_URL']}/audit-entries"
+    def post_and_write(self, message_id: str, order: dict[str, Any]) -> bool:
+        """Do both, and both again when the commit is refused; return whether the order was new.
+
+        The POST stands before the write, as people write it, but for orders whose commit is to be
+        refused after the POST.
+        """
+        posts_last = self.plan.is_due(POST_LAST, message_id)
         while True:
             try:
-                answer = self.http.post(url, json=body, timeout=SECONDS)
+                if not posts_last:
+                    self.post(message_id, order)
+                return self.write(message_id, order, posts_last=posts_last)
+            except psycopg.errors.SerializationFailure as refusal:
+                print(f"{message_id}: once more after {refusal!r}", flush=True)
+
+    def post(self, message_id: str, order: dict[str, Any]) -> None:
+        """Post the entry again and again until the receiver answers."""
+        path, document = self.entry(message_id, order)
+        while True:
+            try:
+                answer = self.http.post(
+                    os.environ["AUDIT_URL"] + path,
+                    json=document,
+                    timeout=SECONDS,
+                )
                 return answer.raise_for_status()
             except requests.RequestException as failure:
-                print(f"{body['message_id']}: once more after {failure!r}", flush=True)
+                print(f"{message_id}: once more after {failure!r}", flush=True)
 
-    def write(self, message_id: str, order: dict[str, Any]) -> bool:
+    def entry(self, message_id: str, order: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return where the entry is posted, and what: from POST on with the id as key."""
+        body = {
+            "message_id": message_id,
+            "order_id": order["order_id"],
+            "outcome": ACCEPTED,
+            "fulfillment_id": str(uuid5(NAMESPACE, message_id)),
+            "total": None,
+        }
+        if self.step < POST:
+            return "/audit-entries", body
+        return "/audit-entries/batch", {"items": [{"idempotency_key": message_id, "body": body}]}
+
+    def write(self, message_id: str, order: dict[str, Any], *, posts_last: bool) -> bool:
         """Write in one transaction; from CONSUMER on, bypass a redelivery."""
         with self.database.transaction():
             if self.step >= CONSUMER:
@@ -74,6 +109,12 @@ class PlainService:
                 if not tracked.rowcount:
                     return False
             self.database.execute(INSERT_FULFILLMENT, [message_id, order["order_id"]])
+            if posts_last:
+                self.post(message_id, order)
+            if self.step >= INSIDE:
+                self.publish(message_id, order)
+                self.plan.fail_if_due("gap", [message_id])
+                self.plan.fail_if_due("late", [message_id])
         return True
 
     def publish(self, message_id: str, order: dict[str, Any]) -> None:

@@ -12,11 +12,12 @@ STEPS = (
     "plain producer, auto-commit, dual write, plain POST",
     "+ idempotent producer",
     "+ idempotent consumer",
-    "+ outbox with Debezium",
+    "publish inside the transaction",
     "+ idempotent POST",
+    "+ outbox with Debezium",
     "all, with reconciliation",
 )
-PRODUCER, CONSUMER, OUTBOX, POST, WHOLE = range(1, len(STEPS))
+PRODUCER, CONSUMER, INSIDE, POST, OUTBOX, WHOLE = range(1, len(STEPS))
 
 ORDERS_A_FAULT = 500  # each fault happens once in this many orders, and at least once
 
@@ -29,7 +30,7 @@ class Fault(NamedTuple):
 
 
 # Below CONSUMER the timer may or may not have committed the offset of an order in progress.
-# Of the crashes before publishing, every second one waits for the timer (late).
+# Of the crashes between commit and publish, every second one waits for the timer (late).
 FAULTS = {
     "none": Fault("no fault"),
     "ack": Fault("lost produce ack", ("ack",)),
@@ -37,6 +38,8 @@ FAULTS = {
     "gap": Fault("crash between database commit and publish", ("gap", "late")),
     "rebalance": Fault("rebalance in mid-work", ("freeze",)),
     "answer": Fault("lost HTTP answer", ("answer",)),
+    "post-first": Fault("refused commit, POST before the write", ("post-first",)),
+    "post-last": Fault("refused commit, POST after the write", ("post-last",)),
     "all": Fault("all at once"),
 }
 ALL = "all"
