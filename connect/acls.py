@@ -20,7 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported wi
 from access.kafka import kafka_connection
 from connect.files import ACLS, read_json
 from connect.settings import Settings
-from connect.topics import refuse_without_login
+from connect.topics import published_topics, refuse_without_login
 from contract.extras import manifests
 from contract.names import INPUT_TOPIC
 
@@ -30,6 +30,7 @@ RESOURCES = {
     "transactions": ResourceType.TRANSACTIONAL_ID,
     "cluster": ResourceType.BROKER,
 }
+PUBLISHED = "@published"  # every topic to which an outbox is published
 ALL = "*"
 ANY_ACL = AclBindingFilter(
     ResourceType.ANY,
@@ -87,7 +88,7 @@ def make_acls(settings: Settings) -> list[str]:
 
 
 def all_acls(input_topic: str = INPUT_TOPIC) -> Acls:
-    """Return what acls.json and the extras say, with the input topic under its own name."""
+    """Return what acls.json and the extras say, with every topic under its own name."""
     acls: Acls = read_json(ACLS)
     for of_extra in manifests("acls").values():
         for principal, resources in of_extra.items():
@@ -98,6 +99,8 @@ def all_acls(input_topic: str = INPUT_TOPIC) -> Acls:
         topics = resources.get("topics", {})
         if INPUT_TOPIC in topics:
             topics[input_topic] = topics.pop(INPUT_TOPIC)
+        if PUBLISHED in topics:
+            topics |= dict.fromkeys(published_topics(), topics.pop(PUBLISHED))
     return acls
 
 
