@@ -1,1 +1,1 @@
-"""A dedup store: claims with a lease and a fencing token on DynamoDB."""
+"""DynamoDB: a dedup store with leases and fencing tokens, and an outbox that needs no Postgres."""

@@ -8,8 +8,8 @@ any lease: it has no transaction that could look.
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,9 +24,7 @@ from service.outage import OutageError
 from service.record import Item, Message
 
 try:
-    import boto3
-    from botocore.config import Config
-    from botocore.exceptions import BotoCoreError, ClientError
+    from extras.dynamodb import client as dynamodb
 except ModuleNotFoundError as missing:
     exit_with_error(f"DEDUP_STORE=dynamodb: {missing}; install it: pip install '.[dynamodb]'")
 
@@ -229,7 +227,7 @@ class Leases:
         found: list[ItemOfTable] = []
         for some in split(keys):
             request = {"Keys": [{"id": self.id(key)} for key in some], "ConsistentRead": True}
-            with classify_errors():
+            with dynamodb.classify_errors(WAY_OUT):
                 answer = self.client.batch_get_item(RequestItems={table: request})
             if answer["UnprocessedKeys"]:
                 raise OutageError("DynamoDB: throttled")
@@ -241,7 +239,7 @@ class Leases:
         if not puts:
             return []
         try:
-            with classify_errors():
+            with dynamodb.classify_errors(WAY_OUT):
                 self.client.transact_write_items(TransactItems=puts)
         except self.client.exceptions.TransactionCanceledException as error:
             reasons = [reason["Code"] for reason in error.response["CancellationReasons"]]
@@ -273,29 +271,9 @@ def split(things: Sequence[Part]) -> list[list[Part]]:
     return [list(things[start : start + REQUEST_ITEMS]) for start in starts]
 
 
-@contextmanager
-def classify_errors() -> Iterator[None]:
-    """Raise what passes, or can be put right outside, as an outage; anything else is a defect."""
-    try:
-        yield
-    except ClientError as error:
-        code = error.response["Error"]["Code"]
-        if code in {"ValidationException", "TransactionCanceledException"}:
-            raise
-        way_out = WAY_OUT.get(code, error.response["Error"]["Message"])
-        raise OutageError(f"DynamoDB: {code}: {way_out}") from error
-    except BotoCoreError as error:
-        raise OutageError(f"DynamoDB (DYNAMODB_URL): {error}") from error
-
-
 def connect(settings: Settings) -> Any:
     """Return a client that gives up soon, because the consumer has to poll in the meantime."""
-    config = Config(
-        connect_timeout=settings.dynamodb_timeout_seconds,
-        read_timeout=settings.dynamodb_timeout_seconds,
-        retries={"total_max_attempts": 1},
-    )
-    return boto3.resource("dynamodb", endpoint_url=settings.dynamodb_url, config=config).meta.client
+    return dynamodb.connect(settings.dynamodb_url, settings.dynamodb_timeout_seconds)
 
 
 def make_table(settings: Settings) -> None:
