@@ -21,6 +21,7 @@ from tests.builders import value
 from tests.client import Sent, events, send, until, until_handled
 from tests.own_service import free_port, make_topic
 
+PATIENCE = 180  # seconds: a machine may have much else to do
 ORDERS = 120
 CUSTOMERS = 7
 SERVICE = ("extras.dynamodb.outbox",)
@@ -41,11 +42,11 @@ class Instance:
         """Return what it has logged so far."""
         return self.file.read_text()
 
-    def until_logged(self, text: str, seconds: float = 60) -> None:
+    def until_logged(self, text: str, seconds: float = PATIENCE) -> None:
         """Wait until it logs this."""
         until(self.log, lambda log: text in log, seconds, f"no {text}")
 
-    def until_ended(self, seconds: float = 60) -> int:
+    def until_ended(self, seconds: float = PATIENCE) -> int:
         """Wait until it ends, and return its exit code."""
         return self.process.wait(seconds)
 
@@ -217,7 +218,7 @@ def test_two_services_share_the_orders_and_one_is_killed(world: World) -> None:
         until(
             instance.log,
             lambda log: '"partitions": [' in log.replace('"partitions": []', ""),
-            60,
+            PATIENCE,
             "an instance has no partition",
         )
     ids = world.send_orders()
@@ -236,7 +237,7 @@ def test_a_frozen_relay_is_fenced_when_it_wakes(world: World) -> None:
     until(
         lambda: Path(f"/proc/{frozen.process.pid}/stat").read_text().split()[2],
         lambda state: state == "T",
-        60,
+        PATIENCE,
         "it was not frozen",
     )
     world.start(*RELAY)
@@ -253,7 +254,10 @@ def test_shards_that_close_under_load_cost_no_event(world: World) -> None:
     world.start(*SERVICE)
     for least in (20, 50, 80):
         until(
-            lambda: len(world.tables.messages()), partial(le, least), 60, "the service is too slow"
+            lambda: len(world.tables.messages()),
+            partial(le, least),
+            PATIENCE,
+            "the service is too slow",
         )
         world.dynamodb.roll_over()
     world.until_handled()
@@ -292,7 +296,7 @@ def test_a_broken_record_becomes_a_dead_letter_on_its_topic(world: World) -> Non
     letters = until(
         lambda: events(world.letters, lambda _: True),
         lambda found: len(found) == 2,
-        60,
+        PATIENCE,
         "two dead letters",
     )
     kinds = {json.loads(letter.value)["kind"] for letter in letters}
