@@ -239,4 +239,5 @@ def test_encryption_is_handed_on_to_the_other_clients() -> None:
         found[config["database.dbname"]] = {
             name: config.get(f"database.{name}") for name in ("sslmode", "sslrootcert")
         }
-    assert found == {DATABASE: told, AUDIT_DATABASE: {"sslmode": None, "sslrootcert": None}}
+    assert found[DATABASE] == told
+    assert found[AUDIT_DATABASE] == {"sslmode": None, "sslrootcert": None}
