@@ -61,6 +61,10 @@ def read_settings(client: str, files: Sequence[Path]) -> dict[str, str]:
     return settings
 
 
+# With these set beside it, whatever comes from elsewhere decides how it connects, and no more.
+DECISIVE = {"enable.idempotence", "acks", "max.in.flight.requests.per.connection"}
+
+
 def only_producer(client: str, blocks: Sequence[Block]) -> Mapping[str, Setting]:
     """Return the settings of the only producer among the blocks."""
     producers = [block for block in blocks if block.kind == "producer"]
@@ -72,7 +76,8 @@ def only_producer(client: str, blocks: Sequence[Block]) -> Mapping[str, Setting]
             "name another file"
         )
     [producer] = fitting
-    if producer.opaque:
+    is_decided = producer.settings.keys() >= DECISIVE
+    if producer.opaque and not is_decided:
         raise StackError(
             f"{producer.file}:{producer.line}: more settings come from {producer.opaque}: {WAY_OUT}"
         )
