@@ -209,6 +209,14 @@ def test_a_file_that_does_not_say_it_all_is_refused(
         read_settings(client, [write(tmp_path, name, text)])
 
 
+def test_a_connection_from_elsewhere_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    """What decides is set beside it, and behind it: nothing from elsewhere can change that."""
+    own = {"enable.idempotence": True, "acks": "all", "max.in.flight.requests.per.connection": 5}
+    text = f"from confluent_kafka import Producer\nProducer({{**load(), **{own}}})\n"
+    settings = read_settings("python", [write(tmp_path, "own.py", text)])
+    assert settings["enable.idempotence"] == "true"
+
+
 def test_a_topic_is_judged_by_its_batches() -> None:
     """No batch is no answer; one without a producer id refutes, a gap only without compaction."""
     good = Writer(batches=3)
