@@ -23,8 +23,13 @@ class AuditAccess(BaseSettings):
     def _nothing_is_sent_in_clear(self) -> Self:
         """Refuse a token without encryption, and half of a certificate."""
         is_encrypted = self.audit_url.startswith("https://")
-        if self.audit_ca_file != NO_FILE and not is_encrypted:
-            raise ValueError(f"AUDIT_URL={self.audit_url}: AUDIT_CA_FILE needs https")
+        needs_encryption = {
+            "AUDIT_CA_FILE": self.audit_ca_file,
+            "AUDIT_TOKEN_FILE": self.audit_token_file,
+        }
+        for name, file in needs_encryption.items():
+            if file != NO_FILE and not is_encrypted:
+                raise ValueError(f"AUDIT_URL={self.audit_url}: {name} needs https")
         if [self.audit_certificate_file, self.audit_key_file].count(NO_FILE) == 1:
             raise ValueError("AUDIT_CERTIFICATE_FILE and AUDIT_KEY_FILE belong together")
         return self

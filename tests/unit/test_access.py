@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from access.audit import AuditAccess
 from access.kafka import KafkaAccess, kafka_connection
 from access.kafka_file import ELSEWHERE, PROMISES, ConfigFileError, read_config
 from access.kafka_java import java_client, spark_source
@@ -129,6 +130,14 @@ def test_half_of_a_setting_is_refused(settings: dict[str, Any], sentence: str) -
     """What is missing, or would be ignored in silence, is named."""
     with pytest.raises(ValidationError, match=sentence):
         KafkaAccess(**settings)
+
+
+@pytest.mark.parametrize("name", ["audit_ca_file", "audit_token_file"])
+def test_no_token_is_sent_in_clear(name: str) -> None:
+    """Without https, a token or a CA is refused with its setting; with it, both are taken."""
+    with pytest.raises(ValidationError, match=f"{name.upper()} needs https"):
+        AuditAccess(audit_url="http://audit:8081", **{name: Path("/file")})
+    assert AuditAccess(audit_url="https://audit:8081", **{name: Path("/file")})
 
 
 def config_file(folder: Path, text: str) -> Path:
