@@ -57,9 +57,14 @@ def ladder(  # noqa: PLR0913, PLR0917 - one for each option
 
 def read_rows(file: Path, run: Row) -> dict[tuple[int, str], Row]:
     """Return the cells that were measured with the same orders and seed, by step and fault."""
+    rows = {}
     lines = file.read_text().splitlines() if file.exists() else []
-    rows = [json.loads(line) for line in lines]
-    return {(row["step"], row["fault"]): row for row in rows if row.items() >= run.items()}
+    for line in lines:
+        row = json.loads(line)
+        is_of_this_run = row.items() >= run.items()
+        if is_of_this_run:
+            rows[row["step"], row["fault"]] = row
+    return rows
 
 
 def append_row(file: Path, row: Row) -> None:
