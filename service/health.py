@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from http.server import ThreadingHTTPServer
 from types import ModuleType
 from typing import NamedTuple
@@ -75,18 +76,23 @@ def serve_health(settings: Settings, engine: Engine, consumer: RecordConsumer) -
     """Answer until the process ends; a port that is taken raises here and now."""
     store = load_store(settings.dedup_store)
     health = Health(settings, engine, consumer, store)
+    serve(settings.service_host, settings.service_port, health.answer)
+
+
+def serve(host: str, port: int, answer: Callable[[str], tuple[int, str]]) -> None:
+    """Answer with a status and a text for each path, and with the metrics for theirs."""
 
     class Handler(MetricsHandler):
         def do_GET(self) -> None:  # noqa: N802 - http.server's name
             if self.path == "/metrics":
                 super().do_GET()
                 return
-            status, text = health.answer(self.path)
+            status, text = answer(self.path)
             content_type = "application/json" if text.startswith("{") else "text/plain"
             self.send_response(status)
             self.send_header("Content-Type", content_type)
             self.end_headers()
             self.wfile.write(text.encode())
 
-    server = ThreadingHTTPServer((settings.service_host, settings.service_port), Handler)
+    server = ThreadingHTTPServer((host, port), Handler)
     threading.Thread(target=server.serve_forever, name="health", daemon=True).start()

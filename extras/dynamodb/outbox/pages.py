@@ -1,12 +1,9 @@
 """/livez, /readyz and /metrics, on a port and in a thread of their own."""
 
-import threading
 from collections.abc import Callable
-from http.server import ThreadingHTTPServer
 from typing import NamedTuple
 
-from prometheus_client import MetricsHandler
-
+import service.health
 from service.logs import exit_with_error
 
 
@@ -37,20 +34,7 @@ class Health(NamedTuple):
 
 def serve(address: Address, health: Health) -> None:
     """Answer until the process ends, or end it now if the port is taken."""
-
-    class Handler(MetricsHandler):
-        def do_GET(self) -> None:  # noqa: N802 - http.server's name
-            if self.path == "/metrics":
-                super().do_GET()
-                return
-            status, text = health.answer(self.path)
-            self.send_response(status)
-            self.send_header("Content-Type", "text/plain")
-            self.end_headers()
-            self.wfile.write(text.encode())
-
     try:
-        server = ThreadingHTTPServer((address.host, address.port), Handler)
+        service.health.serve(address.host, address.port, health.answer)
     except OSError as error:
         exit_with_error(f"{address.setting}={address.port}: {error.strerror}: choose another port")
-    threading.Thread(target=server.serve_forever, name="pages", daemon=True).start()
