@@ -19,7 +19,8 @@ from hypothesis.stateful import (
 from lab.dedup_matrix.candidate import Backends, Candidate
 from lab.dedup_matrix.effect import Moments, count_effects
 from lab.dedup_matrix.stores import STORES
-from lab.dedup_matrix.trial import Trial, crash
+from lab.dedup_matrix.story import crash
+from lab.dedup_matrix.trial import Trial
 from service.record import Record
 
 STORIES = 1500 if os.environ.get("PROVE") else 150
@@ -145,14 +146,14 @@ class Machine(RuleBasedStateMachine):
     def outlive_the_retention(self) -> None:
         """All that is known is older than the retention."""
         self.note(self.done + self.waiting, "retention")
-        self.store.forget(self.backends, self.trial.name)
+        self.trial.outlive_retention()
 
     @precondition(lambda self: self.forgetful)
     @rule()
     def lose_the_store(self) -> None:
         """All that is known is deleted."""
         self.note(self.done + self.waiting, "store_lost")
-        self.store.lose(self.backends, self.trial.name)
+        self.trial.lose_store()
 
     def commit(self, count: int) -> None:
         """Commit the offsets of these."""

@@ -1,7 +1,5 @@
 """The contract of the dedup stores on real servers: what each survives, and what each does not."""
 
-from pathlib import Path
-
 import pytest
 
 from lab.dedup_matrix.anomalies import ANOMALIES
@@ -9,8 +7,8 @@ from lab.dedup_matrix.candidate import Backends
 from lab.dedup_matrix.command import Cell, run_all
 from lab.dedup_matrix.page import in_words
 from lab.dedup_matrix.stores import STORES
+from tools.lab.tests.dedup_page import MAKE_PAGE, read_cells
 
-PAGE = Path(__file__).parents[2] / "pages" / "dedup-matrix.md"
 Cells = dict[tuple[str, str], Cell]  # by anomaly and store
 # How often one message has its effect.
 EFFECTS_AFTER_A_REBALANCE = {
@@ -84,16 +82,7 @@ def test_the_default_breaks_only_by_forgetting(cells: Cells) -> None:
 
 def test_the_committed_page_says_what_a_run_says(cells: Cells) -> None:
     """Each verdict on the page is the verdict of this run."""
-    table = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
-    head, _, *rows = [line.strip("| ").split(" | ") for line in table]
     stores = {store.title: name for name, store in STORES.items()}
-    anomalies = {anomaly.title: name for name, anomaly in ANOMALIES.items()}
-    on_the_page = {}
-    for title, *words in rows:
-        if title in anomalies:
-            for store, verdict in zip(head[1:], words, strict=True):
-                on_the_page[anomalies[title], stores[store]] = verdict.split()[0]
+    on_the_page = {at: words.split()[0] for at, words in read_cells(0, stores).items()}
     found = {at: cell.verdict for at, cell in cells.items()}
-    assert on_the_page == found, (
-        "run pipeline dedup-matrix --output tools/lab/pages/dedup-matrix.md"
-    )
+    assert on_the_page == found, MAKE_PAGE

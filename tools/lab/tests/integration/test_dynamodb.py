@@ -23,7 +23,8 @@ from lab.dedup_matrix.anomalies import (
 from lab.dedup_matrix.candidate import Backends, Candidate
 from lab.dedup_matrix.effect import Moments, count_effects, go_on
 from lab.dedup_matrix.effect import write as write_effect
-from lab.dedup_matrix.trial import CrashError, Trial, Verdict, crash
+from lab.dedup_matrix.story import CrashError, Story, crash
+from lab.dedup_matrix.trial import Trial, Verdict
 from ops.forget import forget as forget_fence
 from ops.stack.stack import Stack
 from service.dedup import DedupStore, Write
@@ -93,7 +94,7 @@ SCENES = [repeated, crash_after_effect, crash_before_effect, two_workers, slow_w
 
 @pytest.mark.parametrize("happen", SCENES, ids=lambda scene: scene.__name__)
 def test_a_lease_lets_every_message_have_one_effect(
-    backends: Backends, client: Any, happen: Callable[[Trial], None]
+    backends: Backends, client: Any, happen: Callable[[Story], None]
 ) -> None:
     """Serial repeats, crashes before and after the effect, two owners, a lease that ends early."""
     trial = Trial(backends, leases(client))
@@ -106,7 +107,7 @@ def test_a_lease_lets_every_message_have_one_effect(
     [(repeated, 0), (crash_before_effect, 0), (crash_after_effect, 1), (two_workers, 2)],
 )
 def test_the_plain_form_doubles(
-    backends: Backends, client: Any, happen: Callable[[Trial], None], doubled: int
+    backends: Backends, client: Any, happen: Callable[[Story], None], doubled: int
 ) -> None:
     """The control: good in a row, and not when something comes between the effect and the put."""
     trial = Trial(backends, put_last(client))
@@ -133,7 +134,7 @@ def test_a_second_look_helps_while_the_work_is_slow(
 
 @pytest.mark.parametrize("happen", [crash_after_effect, slow_worker])
 def test_a_second_look_leaves_a_hole(
-    backends: Backends, client: Any, happen: Callable[[Trial], None]
+    backends: Backends, client: Any, happen: Callable[[Story], None]
 ) -> None:
     """A crash after the effect, or another worker between second look and effect, doubles."""
     trial = Trial(backends, put_last(client, again=True))

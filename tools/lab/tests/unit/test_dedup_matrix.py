@@ -10,7 +10,7 @@ import pytest
 
 from lab.dedup_matrix import page
 from lab.dedup_matrix.anomalies import ANOMALIES
-from lab.dedup_matrix.command import dedup_matrix, is_as_declared
+from lab.dedup_matrix.command import alone_columns, dedup_matrix, is_as_declared
 from lab.dedup_matrix.stores import CONTROLS, STORES
 from lab.dedup_matrix.trial import Verdict
 from ops.settings import Settings
@@ -30,7 +30,30 @@ def document(**changes: Any) -> dict[str, Any]:
     ]
     cost = {"requests": {"Postgres": 1}, "bytes": 209.4, "speed": 1.234}
     costs = [{"store": name, **cost} for name in STORES]
-    return {"machine": "two cores", "rounds": 5, "cells": cells, "costs": costs}
+    return {
+        "machine": "two cores",
+        "rounds": 5,
+        "cells": cells,
+        "costs": costs,
+        "alone": alone_cells(declared=str(cell["declared"])),
+    }
+
+
+def alone_cells(declared: str) -> list[dict[str, Any]]:
+    """Return every cell of DynamoDB alone: each has an event too many and a request too few."""
+    one = {"doubled": 1, "lost": 0}
+    counts = {
+        "effects": {"doubled": 0, "lost": 0},
+        "events": one,
+        "requests": {"doubled": 0, "lost": 2},
+    }
+    verdict = "survives" if declared == "keeps" else "duplicates"
+    return [
+        {"anomaly": anomaly, "column": name, "verdict": verdict, "declared": declared, **counts}
+        for anomaly in ANOMALIES
+        if anomaly != "older_state"
+        for name in alone_columns()
+    ]
 
 
 @pytest.mark.parametrize("name", STORES)
@@ -61,6 +84,14 @@ def test_a_store_that_does_other_than_it_says_is_found() -> None:
     assert is_as_declared(document(verdict="loses", lost=1, declared="breaks"))
 
 
+@pytest.mark.skipif(not alone_columns(), reason="extras/dynamodb is not here")
+def test_a_column_that_does_other_than_it_says_is_found() -> None:
+    """The columns without Postgres count as much."""
+    found = document()
+    found["alone"][0]["verdict"] = "loses"
+    assert not is_as_declared(found)
+
+
 def test_the_page_names_every_cell_and_every_cost(tmp_path: Path) -> None:
     """Markdown and picture have a line for each anomaly and a column for each store."""
     page.write(document(verdict="loses", doubled=2, lost=1), tmp_path / "page.md")
@@ -73,6 +104,9 @@ def test_the_page_names_every_cell_and_every_cost(tmp_path: Path) -> None:
         assert store.title in text
         assert store.choose_it in text
         assert store.title in picture
+    alone = document()["alone"]
+    assert text.count("survives: +1 event, −2 requests") == len(alone)  # noqa: RUF001
+    assert picture.count("+1 event, −2 requests") == len(alone)  # noqa: RUF001
     assert "1.2 |" in text
     assert "[as a picture](page.html)" in text
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from lab.dedup_matrix.effect import Moments
 from lab.dedup_matrix.rebalance import redeliver
-from lab.dedup_matrix.trial import Trial, crash
+from lab.dedup_matrix.story import Story, crash
 from service.record import Record
 
 
@@ -13,96 +13,96 @@ class Anomaly(NamedTuple):
     """One thing that goes wrong."""
 
     title: str
-    happen: Callable[[Trial], None]
+    happen: Callable[[Story], None]
     takes_time: bool = False  # most of it is waiting
 
 
-def repeated(trial: Trial) -> None:
+def repeated(story: Story) -> None:
     """Deliver the same message three times, each in a batch of its own."""
     for _ in range(3):
-        trial.handle([trial.record("m-1", 1)])
+        story.handle([story.record("m-1", 1)])
 
 
-def repeated_in_a_batch(trial: Trial) -> None:
+def repeated_in_a_batch(story: Story) -> None:
     """Deliver the same message three times in one batch, with another one between."""
     batch = [
-        trial.record("m-1", 1),
-        trial.record("m-1", 1),
-        trial.record("m-2", 2),
-        trial.record("m-1", 1),
+        story.record("m-1", 1),
+        story.record("m-1", 1),
+        story.record("m-2", 2),
+        story.record("m-1", 1),
     ]
-    trial.handle(batch)
+    story.handle(batch)
 
 
-def two_workers(trial: Trial) -> None:
+def two_workers(story: Story) -> None:
     """Give two workers the same message; hold one before its transaction, then one inside it."""
-    first = [trial.record("m-1", 1)]
-    trial.handle(first, Moments(before=trial.run_other(first, until_done=False)))
-    trial.join()
-    second = [trial.record("m-2", 2)]
-    trial.handle(second, Moments(inside=trial.run_other(second, until_done=False)))
+    first = [story.record("m-1", 1)]
+    story.handle(first, Moments(before=story.run_other(first, until_done=False)))
+    story.join()
+    second = [story.record("m-2", 2)]
+    story.handle(second, Moments(inside=story.run_other(second, until_done=False)))
 
 
-def crash_after_effect(trial: Trial) -> None:
+def crash_after_effect(story: Story) -> None:
     """Let a worker die with its effect committed, and nothing after that."""
-    records = [trial.record("m-1", 1)]
-    trial.handle(records, Moments(after=crash))
-    trial.handle(records)
+    records = [story.record("m-1", 1)]
+    story.handle(records, Moments(after=crash))
+    story.handle(records)
 
 
-def crash_before_effect(trial: Trial) -> None:
+def crash_before_effect(story: Story) -> None:
     """Let a worker die with its claim made: before the effect, and before its commit."""
     for number, moments in enumerate((Moments(before=crash), Moments(inside=crash)), 1):
-        records = [trial.record(f"m-{number}", number)]
-        trial.handle(records, moments)
-        trial.handle(records)
+        records = [story.record(f"m-{number}", number)]
+        story.handle(records, moments)
+        story.handle(records)
 
 
-def slow_worker(trial: Trial) -> None:
+def slow_worker(story: Story) -> None:
     """Let another worker take the message of a slow one and finish; then the slow one goes on."""
-    records = [trial.record("m-1", 1)]
-    trial.handle(records, Moments(before=trial.run_other(records, until_done=True)))
+    records = [story.record("m-1", 1)]
+    story.handle(records, Moments(before=story.run_other(records, until_done=True)))
 
 
-def rebalance(trial: Trial) -> None:
+def rebalance(story: Story) -> None:
     """Let a worker miss its poll on the real broker; another gets its record, and is faster."""
 
     def handle(records: Sequence[Record], slow: Callable[[], None]) -> None:
-        trial.handle(records, Moments(before=slow))
+        story.handle(records, Moments(before=slow))
 
-    redeliver(trial.backends.bootstrap_servers, trial.record("m-1", 1), handle)
+    redeliver(story.backends.bootstrap_servers, story.record("m-1", 1), handle)
 
 
-def disorder(trial: Trial) -> None:
+def disorder(story: Story) -> None:
     """Deliver a lower number after a higher one, of another order in the same partition."""
-    trial.handle([trial.record("m-5", 5, "o-5")])
-    trial.handle([trial.record("m-4", 4, "o-4")])
+    story.handle([story.record("m-5", 5, "o-5")])
+    story.handle([story.record("m-4", 4, "o-4")])
 
 
-def older_after_newer(trial: Trial) -> None:
+def older_after_newer(story: Story) -> None:
     """Deliver an older event of an order after a newer one, from another partition."""
-    trial.handle([trial.record("m-5", 5, partition=0)])
-    trial.handle([trial.record("m-4", 4, partition=1)])
+    story.handle([story.record("m-5", 5, partition=0)])
+    story.handle([story.record("m-4", 4, partition=1)])
 
 
-def older_state(trial: Trial) -> None:
+def older_state(story: Story) -> None:
     """Do the same where each event replaces what the order was: to drop the older one is right."""
-    newer = trial.record("m-5", 5, partition=0)
-    trial.expect_newest(newer)
-    trial.handle([newer])
-    trial.handle([trial.record("m-4", 4, partition=1)])
+    newer = story.record("m-5", 5, partition=0)
+    story.expect_newest(newer)
+    story.handle([newer])
+    story.handle([story.record("m-4", 4, partition=1)])
 
 
-def wider_number(trial: Trial) -> None:
+def wider_number(story: Story) -> None:
     """Count from nine to ten: as text, the second number is the lower one."""
-    trial.handle([trial.record("m-9", 9)])
-    trial.handle([trial.record("m-10", 10)])
+    story.handle([story.record("m-9", 9)])
+    story.handle([story.record("m-10", 10)])
 
 
-def two_sources(trial: Trial) -> None:
+def two_sources(story: Story) -> None:
     """Let two aggregates feed one order from topics of their own, each with its own numbers."""
-    trial.handle([published_by("payment", trial.record("a-10", 10, partition=0))])
-    trial.handle([published_by("stock", trial.record("b-1", 1, partition=1))])
+    story.handle([published_by("payment", story.record("a-10", 10, partition=0))])
+    story.handle([published_by("stock", story.record("b-1", 1, partition=1))])
 
 
 def published_by(source: str, record: Record) -> Record:
@@ -110,56 +110,56 @@ def published_by(source: str, record: Record) -> Record:
     return record._replace(headers=[*record.headers, ("source", source.encode())])
 
 
-def more_partitions(trial: Trial) -> None:
+def more_partitions(story: Story) -> None:
     """Move a key to a new partition: its message comes again, and new ones count from one."""
-    trial.handle([trial.record("m-5", 5, "o-5", partition=0)])
-    trial.handle([trial.record("m-5", 5, "o-5", partition=3)])
-    trial.handle([trial.record("m-6", 1, "o-6", partition=3)])
+    story.handle([story.record("m-5", 5, "o-5", partition=0)])
+    story.handle([story.record("m-5", 5, "o-5", partition=3)])
+    story.handle([story.record("m-6", 1, "o-6", partition=3)])
 
 
-def two_producers(trial: Trial) -> None:
+def two_producers(story: Story) -> None:
     """Let two producers, each with its own numbers and orders, send to one partition."""
     first_batch = [
-        trial.record("a-10", 10, "o-a"),
-        trial.record("b-1", 1, "o-b"),
+        story.record("a-10", 10, "o-a"),
+        story.record("b-1", 1, "o-b"),
     ]
     second_batch = [
-        trial.record("a-11", 11, "o-a"),
-        trial.record("b-2", 2, "o-b"),
+        story.record("a-11", 11, "o-a"),
+        story.record("b-2", 2, "o-b"),
     ]
-    trial.handle(first_batch)
-    trial.handle(second_batch)
+    story.handle(first_batch)
+    story.handle(second_batch)
 
 
-def store_lost(trial: Trial) -> None:
+def store_lost(story: Story) -> None:
     """Lose what the store keeps, then deliver a message again."""
-    records = [trial.record("m-1", 1)]
-    trial.handle(records)
-    trial.store.lose(trial.backends, trial.name)
-    trial.handle(records)
+    records = [story.record("m-1", 1)]
+    story.handle(records)
+    story.lose_store()
+    story.handle(records)
 
 
-def retention(trial: Trial) -> None:
+def retention(story: Story) -> None:
     """Deliver a message again after the store's retention."""
-    records = [trial.record("m-1", 1)]
-    trial.handle(records)
-    trial.store.forget(trial.backends, trial.name)
-    trial.handle(records)
+    records = [story.record("m-1", 1)]
+    story.handle(records)
+    story.outlive_retention()
+    story.handle(records)
 
 
-def another_value(trial: Trial) -> None:
+def another_value(story: Story) -> None:
     """Send a message id again with another value: one effect, and the other must be noticed."""
-    trial.handle([trial.record("m-1", 1)])
-    trial.handle([trial.record("m-1", 1, value_of="another")])
-    trial.unnoticed = 1 - trial.conflicts
+    story.handle([story.record("m-1", 1)])
+    story.handle([story.record("m-1", 1, value_of="another")])
+    story.unnoticed = 1 - story.conflicts
 
 
-def two_subscribers(trial: Trial) -> None:
+def two_subscribers(story: Story) -> None:
     """Give two subscribers the same message, twice: each has its own effect."""
-    records = [trial.record("m-1", 1)]
+    records = [story.record("m-1", 1)]
     for _ in range(2):
-        trial.handle(records)
-        trial.handle(records, subscriber="-other")
+        story.handle(records)
+        story.handle(records, subscriber="-other")
 
 
 ANOMALIES = {

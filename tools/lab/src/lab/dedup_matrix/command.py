@@ -1,8 +1,7 @@
 """`pipeline dedup-matrix`: every anomaly on every dedup store, and what each store costs."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +12,10 @@ from lab.dedup_matrix.environment import matrix_stack
 from lab.dedup_matrix.stores import STORES
 from lab.dedup_matrix.trial import Trial
 from lab.environment import describe_machine
-from ops.progress import Note
 from ops.settings import Settings
+from ops.stack.stack import Step
 from ops.stack.supervisor import StackError
+from service.dedup import stores as dedup_stores
 
 
 class Cell(NamedTuple):
@@ -31,31 +31,61 @@ class Cell(NamedTuple):
 
 def dedup_matrix(  # noqa: PLR0913, PLR0917 - one for each option
     settings: Settings,
-    step: Callable[[str], AbstractContextManager[Note]],
+    step: Step,
     stores: Sequence[str],
     anomalies: Sequence[str],
     rounds: int,
     output: Path | None,
 ) -> dict[str, Any]:
     """Run every chosen cell on one throwaway stack, then measure what the stores cost."""
-    names = choose("--stores", stores, STORES)
+    columns = alone_columns()
+    chosen_stores = choose("--stores", stores, [*STORES, *columns])
+    names = [name for name in chosen_stores if name in STORES]
     chosen = choose("--anomalies", anomalies, ANOMALIES)
     cells: list[Cell] = []
+    alone_cells: list[dict[str, Any]] = []
     with matrix_stack(settings, step) as (stack, backends):
         machine = describe_machine(stack.env())
         for anomaly in chosen:
             with step(ANOMALIES[anomaly].title):
                 cells += run_all(backends, names, anomaly)
+        if any(name in columns for name in chosen_stores):
+            alone_cells = run_alone(backends, chosen_stores, chosen, step)
         costs = cost.measure(backends, names, rounds, step) if rounds else {}
     document = {
         "machine": machine,
         "rounds": rounds,
         "cells": [cell._asdict() for cell in cells],
+        "alone": alone_cells,
         "costs": [{"store": name, **costs[name]._asdict()} for name in names if name in costs],
     }
     if output:
         page.write(document, output)
     return document
+
+
+def alone_columns() -> list[str]:
+    """Return the columns without Postgres, if the extra is here."""
+    if "dynamodb" not in dedup_stores():
+        return []
+    from lab.dedup_matrix.alone import COLUMNS  # noqa: PLC0415 - it may be deleted
+
+    return list(COLUMNS)
+
+
+def run_alone(
+    backends: Backends, chosen: Sequence[str], anomalies: Sequence[str], step: Step
+) -> list[dict[str, Any]]:
+    """Run every chosen cell without Postgres."""
+    from lab.dedup_matrix.alone_cells import alone  # noqa: PLC0415 - as above
+
+    names = [name for name in alone_columns() if name in chosen]
+    cells: list[dict[str, Any]] = []
+    with alone(backends, names) as run_row:
+        for anomaly in anomalies:
+            with step(f"without Postgres: {ANOMALIES[anomaly].title}"):
+                cells += [cell.as_json() for cell in run_row(anomaly)]
+    return cells
 
 
 def run_all(backends: Backends, names: Sequence[str], anomaly: str) -> list[Cell]:
@@ -93,5 +123,5 @@ def is_as_declared(document: dict[str, Any]) -> bool:
     """Return whether each store survives what it should, and nothing else."""
     return all(
         (cell["verdict"] == "survives") == (cell["declared"] == "keeps")
-        for cell in document["cells"]
+        for cell in [*document["cells"], *document["alone"]]
     )

@@ -1,6 +1,8 @@
 """What people read of the dedup matrix: lines on a terminal, a Markdown page, a picture as HTML."""
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ COSTS = {
     "bytes": "bytes kept for a message",
     "speed": "speed, default = 1",
 }
+KINDS = ("effects", "events", "requests")
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -32,14 +35,13 @@ def render(template: str, document: Row, **more: str) -> str:
         rows=list(rows(document)),
         costs=list(costs_by_kind(document)),
         basis=basis(document),
-        in_columns=in_columns,
+        in_columns=lambda cells: " | ".join(map(in_words, cells)),
+        alone=alone_columns(document),
+        alone_rows=list(alone_rows(document)),
+        counted=counted,
+        in_brief_columns=lambda cells: " | ".join(map(in_brief, cells)),
         **more,
     )
-
-
-def in_columns(cells: list[Row]) -> str:
-    """Return the cells of a row of the Markdown page."""
-    return " | ".join(in_words(cell) for cell in cells)
 
 
 def cells_by_store(document: Row) -> dict[str, list[Row]]:
@@ -63,6 +65,44 @@ def costs_by_kind(document: Row) -> Iterator[tuple[str, list[str]]]:
     if costs:
         for kind, title in COSTS.items():
             yield title, [price(kind, costs[name][kind]) for name in cells_by_store(document)]
+
+
+def alone_columns(document: Row) -> list[Any]:
+    """Return the columns without Postgres that were tried."""
+    if not document["alone"]:
+        return []
+    from lab.dedup_matrix.alone import COLUMNS  # noqa: PLC0415 - its extra may be deleted
+
+    tried = {cell["column"] for cell in document["alone"]}
+    return [column for name, column in COLUMNS.items() if name in tried]
+
+
+def alone_rows(document: Row) -> Iterator[tuple[str, list[Row]]]:
+    """Yield the title of each anomaly with a cell for each column without Postgres."""
+    for anomaly, cells in groupby(document["alone"], itemgetter("anomaly")):
+        yield ANOMALIES[anomaly].title, list(cells)
+
+
+def counted(cell: Row) -> str:
+    """Return what there are too many of, and what never was."""
+    words = []
+    for kind in KINDS:
+        doubled, lost = cell[kind]["doubled"], cell[kind]["lost"]
+        if doubled:
+            words.append(f"+{doubled} {singular(kind, doubled)}")
+        if lost:
+            words.append(f"{MINUS}{lost} {singular(kind, lost)}")
+    return ", ".join(words)
+
+
+def in_brief(cell: Row) -> str:
+    """Return the verdict, and behind it what was counted."""
+    return ": ".join(filter(None, (cell["verdict"], counted(cell))))
+
+
+def singular(kind: str, count: int) -> str:
+    """Return the name of a kind as it stands behind this count."""
+    return kind.removesuffix("s") if count == 1 else kind
 
 
 def in_words(cell: Row) -> str:
@@ -100,4 +140,8 @@ def lines(document: Row) -> Iterator[str]:
         if name in costs:
             for kind, title in COSTS.items():
                 yield f"    {title:<56}{price(kind, costs[name][kind])}"
+    for number, column in enumerate(alone_columns(document)):
+        yield f"DynamoDB alone: {column.title}"
+        for title, row in alone_rows(document):
+            yield f"    {title:<56}{in_brief(row[number])}"
     yield f"+ effects too many, {MINUS} effects that never were; {basis(document)}"

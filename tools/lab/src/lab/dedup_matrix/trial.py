@@ -1,27 +1,19 @@
 """One anomaly on one store: workers that handle batches as the service does, then a count."""
 
 import itertools
-import json
-import threading
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from sqlalchemy import text
 
 from lab.dedup_matrix.candidate import Backends, Candidate
 from lab.dedup_matrix.effect import Moments, count_effects, find_last, write
+from lab.dedup_matrix.story import CrashError, Workers, make_record
 from service.handler import compare, split_conflicts
-from service.outage import OutageError
 from service.record import Item, Record, read
 
-ORDER = {
-    "placed_at": "2026-11-21T10:00:00Z",
-    "lines": [{"sku": "tea", "quantity": 2, "unit_price": "12.10"}],
-}
-DEADLINE_SECONDS = 30  # no anomaly takes longer than a lease and a few statements
 IS_BLOCKED = text("""
     select exists (
         select
@@ -29,16 +21,6 @@ IS_BLOCKED = text("""
         where datname = current_database() and wait_event_type = 'Lock'
     )
 """)
-Known = TypeVar("Known")
-
-
-class CrashError(Exception):
-    """A worker has died, and with it whatever it held in memory."""
-
-
-def crash() -> None:
-    """End the worker at this moment."""
-    raise CrashError
 
 
 class Verdict(NamedTuple):
@@ -73,8 +55,7 @@ class Trial:
         self.conflicts = 0  # another value under a known id, noticed
         self.unnoticed = 0  # and not noticed
         self.newest: dict[str, str] | None = None  # by order, where a message replaces the last one
-        self.others: list[threading.Thread] = []
-        self.waiting = threading.Event()  # a worker could not go on, and tries again
+        self.workers = Workers(store.title, self.is_blocked)
 
     def record(
         self,
@@ -85,18 +66,14 @@ class Trial:
         value_of: str = "",
     ) -> Record:
         """Return a record of this message, at the next offset."""
-        order_id = f"{self.name}-{order}"
-        content = ORDER | {"order_id": order_id, "customer_id": value_of or message}
-        return Record(
-            topic=self.name,
+        return make_record(
+            self.name,
+            next(self.offsets),
+            message,
+            sequence,
+            order=order,
             partition=partition,
-            offset=next(self.offsets),
-            key=order_id.encode(),
-            value=json.dumps(content).encode(),
-            headers=[
-                ("message_id", f"{self.name}-{message}".encode()),
-                ("sequence", str(sequence).encode()),
-            ],
+            content={"customer_id": value_of or message},
         )
 
     def expect_newest(self, record: Record) -> None:
@@ -119,7 +96,7 @@ class Trial:
         to_item = partial(read, needs_sequence=store.needs_sequence)
         try:
             for wave in self.split(records, to_item):
-                known = self.retry(partial(store.claim, wave))
+                known = self.workers.retry(partial(store.claim, wave))
                 _, conflicts = compare(wave, known)
                 self.conflicts += len(conflicts)
                 store.settle(wave)
@@ -139,44 +116,12 @@ class Trial:
             return split_conflicts(records, to_item)
         return [[to_item(record)] for record in records]
 
-    def retry(self, step: Callable[[], Known]) -> Known:
-        """Repeat the step until the outage is over, as the service does, but not for ever."""
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while True:
-            try:
-                return step()
-            except OutageError as outage:
-                if time.monotonic() > deadline:
-                    raise
-                self.waiting.set()
-                time.sleep(max(0.01, min(outage.retry_after, 0.1)))
-
     def run_other(self, records: Sequence[Record], until_done: bool) -> Callable[[], None]:
         """Return a moment in which another worker takes a batch.
 
         The moment lasts until that worker is done, or else until it cannot go on.
         """
-
-        def moment() -> None:
-            self.waiting.clear()
-            other = threading.Thread(target=self.handle, args=[records], daemon=True)
-            self.others.append(other)
-            other.start()
-            deadline = time.monotonic() + DEADLINE_SECONDS
-            while other.is_alive():
-                if not until_done and self.cannot_go_on():
-                    return
-                if time.monotonic() > deadline:
-                    raise TimeoutError(
-                        f"{self.store.title}: the other worker is neither done nor waiting"
-                    )
-                other.join(0.01)
-
-        return moment
-
-    def cannot_go_on(self) -> bool:
-        """Return whether some worker waits for another one."""
-        return self.waiting.is_set() or self.is_blocked()
+        return self.workers.moment_of(partial(self.handle, records), until_done)
 
     def is_blocked(self) -> bool:
         """Return whether some worker waits for another's transaction."""
@@ -185,8 +130,15 @@ class Trial:
 
     def join(self) -> None:
         """Wait until every other worker has ended."""
-        for other in self.others:
-            other.join(DEADLINE_SECONDS)
+        self.workers.join()
+
+    def lose_store(self) -> None:
+        """Delete all that the store keeps."""
+        self.store.lose(self.backends, self.name)
+
+    def outlive_retention(self) -> None:
+        """Let all that the store keeps become older than its retention."""
+        self.store.forget(self.backends, self.name)
 
     def verdict(self) -> Verdict:
         """Count the effects once every worker has ended."""
