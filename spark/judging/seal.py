@@ -129,12 +129,13 @@ def reason_not_to_seal(open_: Open, behind: Sequence[Behind]) -> str:
 
 
 def late_since(frames: Mapping[str, DataFrame], ids: DataFrame) -> dict[str, int]:
-    """Return, for each database, the first transaction that wrote of what is late."""
+    """Return, for each database, the first transaction that wrote of what is late.
+
+    The rows are united before the join: Spark takes no persisted ids for several parts of a union.
+    """
+    columns = ("source", "database", "written_by")
+    written = reduce(DataFrame.union, [frames[name].select(*columns) for name in WRITTEN])
     late = F.broadcast(sources_of(ids.where("outcome = 'late'")))
-    written = []
-    for name in WRITTEN:
-        rows = frames[name].join(late, "source", "left_semi")
-        written.append(rows.select("database", "written_by"))
-    by_database = reduce(DataFrame.union, written).groupBy("database")
+    by_database = written.join(late, "source", "left_semi").groupBy("database")
     earliest = by_database.agg(F.min("written_by")).collect()
     return {database: first for database, first in earliest if first is not None}
