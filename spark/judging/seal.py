@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark.hops import NOTED
+from spark.judging import outcome
 from spark.judging.comparison import ROWS_OF_AN_ORDER, Judged
 from spark.judging.horizon import Horizon, Version, ends_of, first_transaction, write_horizon
 from spark.judging.open_ids import ID_COLUMNS, Open, sources_of, write_open
@@ -56,7 +57,7 @@ def seal(spark: SparkSession, settings: Settings, run: Run, earlier: Horizon | N
         return
     moments = {name: one.moment for name, one in settled.databases.snapshots.items()}
     read_from = first_transactions(settled.databases.snapshots)
-    if not reason:
+    if open_ and not reason:
         write_open(settings.delta_root, run.run_id, open_)
         for name, transaction in late_since(settled.databases.frames, open_.ids).items():
             read_from[name] = min(read_from[name], transaction)
@@ -98,8 +99,13 @@ def first_transactions(snapshots: Mapping[str, Snapshot]) -> dict[str, int]:
     return {name: first_transaction(one.moment) for name, one in snapshots.items()}
 
 
-def find_open(judged: Judged) -> Open:
-    """Return the ids that are late or a defect, and the landed rows of their sources."""
+def find_open(judged: Judged) -> Open | None:
+    """Return the ids that are late or a defect, and the landed rows of their sources.
+
+    The counts say if there are any: mostly there are none, and nobody need look for them.
+    """
+    if not outcome.count_open(judged.counts):
+        return None
     is_open = "outcome not in ('matched', 'not checked')"
     ids = judged.outcomes.where(is_open).select(*ID_COLUMNS)
     ids.persist()
@@ -113,10 +119,12 @@ def find_open(judged: Judged) -> Open:
     return Open(ids, near.join(F.broadcast(places), place, "left_semi"))
 
 
-def reason_not_to_seal(open_: Open, behind: Sequence[Behind]) -> str:
+def reason_not_to_seal(open_: Open | None, behind: Sequence[Behind]) -> str:
     """Return why what was judged has to be judged again; nothing if it need not."""
     if behind:
         return "a part of the pipeline was behind"
+    if open_ is None:
+        return ""
     count = open_.ids.count()
     if count > MOST_OPEN:
         return f"{count:,} ids are open, more than {MOST_OPEN:,}"

@@ -17,7 +17,7 @@ prove-upgrade: venv ## data of version 0.1, in a copy with and without the extra
 	@$(PROVE) tests/integration/test_upgrade.py
 
 prove-dedup: venv ## every cell of the dedup matrix, and ten times as many stories
-	@$(PROVE) tools/lab/tests/integration/test_dedup_matrix.py tools/lab/tests/integration/test_dedup_machine.py
+	@$(PROVE) $(addprefix tools/lab/tests/integration/test_dedup_,matrix.py alone.py machine.py)
 
 prove-ladder: venv ## every cell of the ladder
 	@$(PROVE) tools/lab/tests/e2e/test_ladder.py
