@@ -38,12 +38,7 @@ def put_last(hands: Hands, record: Record) -> Outcome:
     message = read(hands, record)
     if is_claimed(hands.writer, message):
         return "repeat"
-    hands.request(message)
-    hands.moments.before()
-    add(hands.writer, message)
-    hands.moments.inside()
-    hands.send(event_of_chance(hands.writer, message))
-    hands.moments.after()
+    work(hands, message)
     claim(hands.writer, message)  # who comes too late here has worked all the same
     return "tallied"
 
@@ -53,13 +48,18 @@ def put_first(hands: Hands, record: Record) -> Outcome:
     message = read(hands, record)
     if not claim(hands.writer, message):
         return "repeat"
+    work(hands, message)
+    return "tallied"
+
+
+def work(hands: Hands, message: Message) -> None:
+    """Ask, change the entity and send the event, one after the other."""
     hands.request(message)
     hands.moments.before()
     add(hands.writer, message)
     hands.moments.inside()
     hands.send(event_of_chance(hands.writer, message))
     hands.moments.after()
-    return "tallied"
 
 
 def write_claimed(hands: Hands, record: Record) -> Outcome:

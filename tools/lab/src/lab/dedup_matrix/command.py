@@ -38,20 +38,19 @@ def dedup_matrix(  # noqa: PLR0913, PLR0917 - one for each option
     output: Path | None,
 ) -> dict[str, Any]:
     """Run every chosen cell on one throwaway stack, then measure what the stores cost."""
-    columns = alone_columns()
-    chosen_stores = choose("--stores", stores, [*STORES, *columns])
-    names = [name for name in chosen_stores if name in STORES]
+    columns = choose("--stores", stores, [*STORES, *alone_columns()])
+    names = [name for name in columns if name in STORES]
+    alone_names = [name for name in columns if name not in STORES]
     chosen = choose("--anomalies", anomalies, ANOMALIES)
     cells: list[Cell] = []
     alone_cells: list[dict[str, Any]] = []
     with matrix_stack(settings, step) as (stack, backends):
         machine = describe_machine(stack.env())
-        for anomaly in chosen:
-            with step(ANOMALIES[anomaly].title):
-                cells += run_all(backends, names, anomaly)
-        if any(name in columns for name in chosen_stores):
-            alone_cells = run_alone(backends, chosen_stores, chosen, step)
-        costs = cost.measure(backends, names, rounds, step) if rounds else {}
+        if names:
+            cells = run_stores(backends, names, chosen, step)
+        if alone_names:
+            alone_cells = run_alone(backends, alone_names, chosen, step)
+        costs = cost.measure(backends, names, rounds, step) if rounds and names else {}
     document = {
         "machine": machine,
         "rounds": rounds,
@@ -73,13 +72,23 @@ def alone_columns() -> list[str]:
     return list(COLUMNS)
 
 
+def run_stores(
+    backends: Backends, names: Sequence[str], anomalies: Sequence[str], step: Step
+) -> list[Cell]:
+    """Run every cell of these stores."""
+    cells: list[Cell] = []
+    for anomaly in anomalies:
+        with step(ANOMALIES[anomaly].title):
+            cells += run_all(backends, names, anomaly)
+    return cells
+
+
 def run_alone(
-    backends: Backends, chosen: Sequence[str], anomalies: Sequence[str], step: Step
+    backends: Backends, names: Sequence[str], anomalies: Sequence[str], step: Step
 ) -> list[dict[str, Any]]:
-    """Run every chosen cell without Postgres."""
+    """Run every cell of these columns, which are without Postgres."""
     from lab.dedup_matrix.alone_cells import alone  # noqa: PLC0415 - as above
 
-    names = [name for name in alone_columns() if name in chosen]
     cells: list[dict[str, Any]] = []
     with alone(backends, names) as run_row:
         for anomaly in anomalies:

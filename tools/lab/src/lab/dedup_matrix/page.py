@@ -118,7 +118,8 @@ def in_words(cell: Row) -> str:
 def price(kind: str, value: Any) -> str:
     """Return a cost as people read it."""
     if kind == "requests":
-        return " + ".join(f"{count:,} {server}" for server, count in value.items())
+        counts = [f"{count:,} {server}" for server, count in value.items()]
+        return " + ".join(counts)
     return short(value) if kind == "bytes" else f"{value:.2g}"
 
 
