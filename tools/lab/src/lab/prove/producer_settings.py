@@ -37,6 +37,8 @@ PREFIXES = {
     "connector": "producer.override.",
 }
 WAY_OUT = "write what they are into a .properties file, and prove that"
+# With these set beside it, whatever comes from elsewhere decides how it connects, and no more.
+DECISIVE = {"enable.idempotence", "acks", "max.in.flight.requests.per.connection"}
 
 
 def read_settings(client: str, files: Sequence[Path]) -> dict[str, str]:
@@ -59,10 +61,6 @@ def read_settings(client: str, files: Sequence[Path]) -> dict[str, str]:
     if client == "connect":
         settings.pop(TRANSACTIONAL, None)
     return settings
-
-
-# With these set beside it, whatever comes from elsewhere decides how it connects, and no more.
-DECISIVE = {"enable.idempotence", "acks", "max.in.flight.requests.per.connection"}
 
 
 def only_producer(client: str, blocks: Sequence[Block]) -> Mapping[str, Setting]:
