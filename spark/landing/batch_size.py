@@ -45,6 +45,7 @@ def sample_sizes(
         "enable.partition.eof": True,  # some offsets hold no record, and none may follow
         "fetch.message.max.bytes": 65_536,  # one record, or a few
         "queued.min.messages": 1,
+        "fetch.wait.max.ms": 10,  # a fetch that has found nothing keeps the next place waiting
         "fetch.queue.backoff.ms": 10,  # by default it looks away for a second after each fetch
     }
     sizes = defaultdict(list)
@@ -63,16 +64,20 @@ def sample_sizes(
 def read_some(consumer: Consumer, starts: list[TopicPartition]) -> Iterator[tuple[Position, int]]:
     """Yield position and size of the first records behind each start."""
     consumer.assign(starts)
-    silent = {(start.topic, start.partition) for start in starts}
+    silent = {(start.topic, start.partition): start for start in starts}
     deadline = time.monotonic() + READ_SECONDS
     while silent:
         if time.monotonic() > deadline:
             raise KafkaException(f"no record of {sorted(silent)} within {READ_SECONDS} s")
+        heard = []
         for message in consumer.consume(AT_ONCE, timeout=0.1):
             position = (message.topic() or "", message.partition() or 0)
-            silent.discard(position)
+            if position in silent:
+                heard.append(silent.pop(position))
             if holds_record(message):
                 yield position, size_of(message)
+        # All that follows in them would come first, before the records of the others.
+        consumer.incremental_unassign(heard)
 
 
 def holds_record(message: Message) -> bool:

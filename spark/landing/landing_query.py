@@ -1,10 +1,11 @@
 """The streaming query that lands every topic."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from confluent_kafka.admin import AdminClient
+from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -57,6 +58,8 @@ from spark.rows.retired_landed import read_retired
 from spark.session import log_progress
 from spark.settings import Settings
 
+AT_ONCE = 2  # tables: much of an append is planning, which one thread does
+
 Append = Callable[[DataFrame, str, str, int], None]  # rows, table's path, query id, batch id
 
 
@@ -102,19 +105,26 @@ def start_landing(
 
     def land(batch: DataFrame, batch_id: int) -> None:
         """Append each topic's rows to its table; Kafka is read once for all of them."""
-        batch.persist()
-        landed = []
-        counts = batch.groupBy("topic").count().collect()
-        confirm(admin, start.topic_ids)
-        for topic, count in sorted(counts):
+
+        def append_of(topic: str) -> None:
             is_of_topic = F.col("topic") == topic
             name = F.lit(start.names[topic])
             rows = batch.where(is_of_topic).withColumn("topic", name)
             path = table_path(settings.delta_root, topic)
             append(rows, path, query_id.result(), batch_id)
-            landed.append(f"{topic} {count:,}")
+
+        batch.persist()
+        counts = dict(sorted(map(tuple, batch.groupBy("topic").count().collect())))
+        confirm(admin, start.topic_ids)
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            appends = []
+            for topic in counts:
+                stops_with_query = inheritable_thread_target(spark)(append_of)
+                appends.append(threads.submit(stops_with_query, topic))
+        for one in appends:
+            one.result()  # raises what a thread has raised
         batch.unpersist()
-        summary = ", ".join(landed) or "nothing"
+        summary = ", ".join(f"{topic} {count:,}" for topic, count in counts.items()) or "nothing"
         log_progress(f"batch {batch_id}: {summary}")
 
     records = read_topics(spark, settings, start.offsets)

@@ -11,6 +11,7 @@ from contract.events import EVENTS
 from contract.names import DATABASE, OTHER_OUTBOXES
 from spark.event_tables import update_table
 from spark.judging.horizon import RUN_ID
+from spark.judging.settled import persist_all
 from spark.kafka.positions import Position, kafka_topic
 from spark.lake.landed_tables import is_within, read_landed, table_path
 from spark.lock import exclusive_lock
@@ -74,6 +75,9 @@ def find_old_landed(
         stays = f"all stay: {', '.join(others)} may not have judged them"
         old = Old("landed records", settings.retention_landed_days, 0, None, stays)
         return Purge(old, lambda: 0)
+    if all_are_young(spark, settings, as_text(young)):
+        old = Old("landed records", settings.retention_landed_days, 0, None)
+        return Purge(old, lambda: finish(spark, settings))
     lake = read_lake(spark, settings, parts, limits)
     going = find_going(lake, settings.input_topic, limits, as_text(young))
     old = describe(lake, settings, going.stops, as_text(young))
@@ -96,6 +100,14 @@ def find_other_subscribers(settings: Settings) -> list[str]:
         return [name for (name,) in session.execute(QUERIES["other_subscribers"], given)]
 
 
+def all_are_young(spark: SparkSession, settings: Settings, young: str) -> bool:
+    """Return whether nothing is old that has landed and is not deleted: only old files are read."""
+    retired = read_retired(spark, settings.delta_root)
+    tables = read_landed(spark, settings.delta_root, [settings.input_topic, *OF_EVENTS])
+    old = tables.where(f"timestamp < timestamp '{young}'")
+    return old.where(retired.is_left()).isEmpty()
+
+
 def read_lake(
     spark: SparkSession, settings: Settings, parts: Sequence[Part], limits: Limits
 ) -> Lake:
@@ -107,9 +119,8 @@ def read_lake(
     landed = identify_landed(tables, limits.judged, topics).persist()
     with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
         found = read_tables(spark, settings.subscriber, snapshots, [])
-        frames = {name: found[name].persist() for name in READ}
-        for frame in frames.values():
-            frame.count()
+        frames = {name: found[name] for name in READ}
+        persist_all(frames.values())
     frames["landed"] = landed
     frames |= {"live": frames["tracking"], **remember_forgotten(frames)}
     return Lake(tables, landed, frames, retired, limits.before[DATABASE])
@@ -191,6 +202,17 @@ def retire(spark: SparkSession, settings: Settings, lake: Lake, going: Going) ->
         log_progress("landed rows stay: compact or tables is at work, and they go the next time")
         return False
     return True
+
+
+def finish(spark: SparkSession, settings: Settings) -> int:
+    """Delete what an earlier run has noted; return how much is noted now."""
+    root = settings.delta_root
+    try:
+        with exclusive_lock(root, "compact"):
+            delete_retired(spark, root, read_retired(spark, root).stops)
+    except BlockingIOError:
+        log_progress("landed rows stay: compact is at work, and they go the next time")
+    return 0
 
 
 def note(spark: SparkSession, delta_root: str, lake: Lake, going: Going) -> None:

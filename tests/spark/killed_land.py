@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 
 from pyspark.sql import DataFrame
 
@@ -56,6 +56,17 @@ def once_there_is(pattern: str) -> Append:
     return append
 
 
+def one_by_one(append: Append) -> Append:
+    """Append to one table at a time: a kill then strikes between two."""
+    turn = Lock()
+
+    def append_alone(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
+        with turn:
+            append(rows, path, query_id, batch_id)
+
+    return append_alone
+
+
 def die_when_there_is(path: str, pattern: str, before: set[Path]) -> None:
     """Look again and again: the file is there for tens of milliseconds before the next step."""
     folder = Path(path)
@@ -80,6 +91,6 @@ if __name__ == "__main__":
     if point == "DP5":  # otherwise only each tenth commit is followed by one
         interval = "spark.databricks.delta.properties.defaults.checkpointInterval"
         spark.conf.set(interval, "1")
-    append = POINTS[point]()
+    append = one_by_one(POINTS[point]())
     query = start_landing(spark, settings, topics, once=True, append=append)
     query.awaitTermination()

@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 300
 class Left(NamedTuple):
     """What a kill at a point leaves behind: this shows that it struck there."""
 
-    rows: list[int]  # of each table
+    rows: list[int]  # of each table, the larger number first
     has_files: bool  # besides the empty one that Delta leaves where it makes a table
     has_log_checkpoint: bool = False  # of Delta, whole or not
 
@@ -73,7 +73,7 @@ def killed_land(spark: SparkSession, topics: Topics, delta_root: Path, point: st
 def left_behind(topics: Topics, delta_root: Path) -> Left:
     """Return what there is of a batch that was not completed."""
     landed = delta_root / "landed"
-    rows = [len(found) for found in topics.landed(delta_root).values()]
+    rows = sorted((len(found) for found in topics.landed(delta_root).values()), reverse=True)
     files = list(landed.glob("*/part-*.parquet"))
     log_checkpoints = list(landed.glob("*/_delta_log/*checkpoint*.parquet*"))
     return Left(rows, len(files) > len(topics.names), bool(log_checkpoints))
