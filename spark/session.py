@@ -71,6 +71,11 @@ def divide_work(spark: SparkSession, rows: int) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", partitions)
 
 
+def gather(frame: DataFrame, rows: int) -> DataFrame:
+    """Return a frame in one part if there are few rows, however many small files have them."""
+    return frame.coalesce(1) if rows < FEW_ROWS else frame
+
+
 def jars_folder(jars: Path | None) -> Path:
     """Return the folder with Delta's jars, or end the job if they are not there."""
     if jars is None or not any(jars.glob("delta-spark*.jar")):
@@ -79,14 +84,18 @@ def jars_folder(jars: Path | None) -> Path:
 
 
 def make_frame(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: str) -> DataFrame:
-    """Return a few rows as a frame; createDataFrame would start a Python process for them."""
+    """Return a few rows as a frame; createDataFrame would start a Python process for them.
+
+    Of none Spark is told so: it then plans nothing for them.
+    """
     columns = cast("StructType", StructType.fromDDL(schema))
     objects = [dict(zip(columns.names, row, strict=True)) for row in rows]
     values = {
         "rows": json.dumps(objects, default=datetime.isoformat),
         "type": f"array<struct<{schema}>>",
     }
-    return spark.sql("select inline(from_json(:rows, :type))", args=values)
+    frame = spark.sql("select inline(from_json(:rows, :type))", args=values)
+    return frame if objects else frame.where("false")
 
 
 def locate(spark: SparkSession, address: str) -> tuple[Any, Any]:

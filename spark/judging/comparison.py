@@ -37,7 +37,7 @@ from spark.rows.frames import (
 from spark.rows.markers import expected_records
 from spark.rows.retired import remember_retired
 from spark.rows.retired_landed import read_retired, set_apart
-from spark.session import log_progress
+from spark.session import gather, log_progress
 from spark.settings import TRACKING, Settings
 from spark.topics import Topics
 
@@ -66,7 +66,8 @@ def compare(
     topics = settled.topics
     databases = settled.databases
     retired = read_retired(spark, settings.delta_root)
-    tables = read_landed(spark, settings.delta_root, topics.all()).where(retired.is_left())
+    landed = read_landed(spark, settings.delta_root, topics.all())
+    tables = gather(landed.where(retired.is_left()), databases.rows)
     extent = Extent(*map(retired.clip_extent, settled.extent))
     lake = read_lake(settings, tables, topics, extent, retired.clip(losses))
     frames = databases.frames | lake | {"noted": retired.sums}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from spark.judging.shares import Share, Sum
 from spark.lake.landed_tables import table_path
@@ -45,6 +46,8 @@ class Horizon(NamedTuple):
     losses: int  # that somebody has accepted
     shares: Sequence[Share] | None = None  # of the old; None: an earlier version noted none
     not_checked: int = 0  # ids that were judged, but nothing was left to compare them with
+    # Of a part of a database's shares: what was written before may be deleted by retention.
+    deleted_before: Mapping[str, Mapping[str, int]] | None = None
 
     def began_at(self) -> datetime:
         """Return when its run began."""
@@ -151,6 +154,15 @@ def write_horizon(spark: SparkSession, delta_root: str, subscriber: str, horizon
     row = (horizon.run_id, subscriber, content)
     rows = make_frame(spark, [row], SCHEMA)
     rows.write.format("delta").mode("append").save(horizon_path(delta_root))
+
+
+def replace_horizon(
+    spark: SparkSession, delta_root: str, subscriber: str, horizon: Horizon
+) -> None:
+    """Write a horizon again, in place of the one that the same run has written."""
+    table = DeltaTable.forPath(spark, horizon_path(delta_root))
+    is_of_run = (F.col("run_id") == horizon.run_id) & (F.col("subscriber") == subscriber)
+    table.update(is_of_run, {"content": F.lit(json.dumps(horizon._asdict()))})
 
 
 def reason_to_judge_all(

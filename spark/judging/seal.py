@@ -76,6 +76,7 @@ def seal(spark: SparkSession, settings: Settings, run: Run, earlier: Horizon | N
         losses=run.losses,
         shares=[] if reason else share_out(settings, run, earlier),
         not_checked=run.not_checked,
+        deleted_before=earlier.deleted_before if earlier else None,
     )
     write_horizon(spark, settings.delta_root, settings.subscriber, horizon)
     log_progress("sealed: the next run need not judge again what is matched")

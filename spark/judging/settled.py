@@ -125,7 +125,7 @@ def settle(
         frames = read_tables(spark, settings.subscriber, snapshots, parts, select)
         frames["ledger"] = read_ledger(spark, options.ledger)
         holders = find_holders(snapshots.values(), settings.reconcile_behind_seconds)
-        rows = persist_all(frames.values())
+        frames, rows = persist_all(frames)
         divide_work(spark, rows)
         log_progress(f"{rows:,} rows of the databases are read")
         if not horizon:
@@ -195,14 +195,21 @@ def wait_for_slots(snapshots: Mapping[str, Snapshot], patience: Patience) -> dic
     return not_passed
 
 
-def persist_all(frames: Iterable[DataFrame]) -> int:
-    """Read all frames in one job, and keep them in memory; return how many rows they have."""
-    rows = []
-    for frame in frames:
+def persist_all(frames: Frames) -> tuple[Frames, int]:
+    """Read all frames in one job, and keep them in memory; return them and the number of rows.
+
+    Of a frame without rows Spark is told so: it then plans nothing for it, wherever it is used.
+    """
+    names = []
+    for name, frame in frames.items():
         frame.persist()
-        rows.append(frame.selectExpr("1"))
-    rows_of_all = reduce(DataFrame.union, rows)
-    return rows_of_all.count()
+        names.append(frame.select(F.lit(name).alias("name")))
+    counted = reduce(DataFrame.union, names).groupBy("name").count().collect()
+    counts = {row["name"]: row["count"] for row in counted}
+    kept = {
+        name: frame if name in counts else frame.where("false") for name, frame in frames.items()
+    }
+    return kept, sum(counts.values())
 
 
 def former_topics(

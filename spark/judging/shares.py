@@ -23,6 +23,8 @@ STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
 RANGE_SCHEMA = "database string, first bigint, stop bigint"
 NEVER = -1  # stands for the transaction of rows that name none
 WAITING = "tracking without the receiver's answer"  # of these there may be fewer, later
+OF_TRACKING = "tracking"
+OF_ENTRIES = "audit entry"
 OUTBOX_OF = "outbox of "  # and the topic
 
 
@@ -198,6 +200,15 @@ def list_retired(frames: Frames) -> dict[tuple[str, str], int]:
     """Return before which transaction retention may have deleted events of each topic."""
     rows = frames["retired"].select("database", "topic", "written_before").collect()
     return {(row.database, f"{OUTBOX_OF}{row.topic}"): row.written_before for row in rows}
+
+
+def list_deleted(noted: Mapping[str, Mapping[str, int]] | None) -> dict[tuple[str, str], int]:
+    """Return the same of the parts that a horizon has noted."""
+    return {
+        (database, part): before
+        for database, parts in (noted or {}).items()
+        for part, before in parts.items()
+    }
 
 
 def make_noted(frames: Frames) -> DataFrame:

@@ -29,7 +29,7 @@ from spark.judging.horizon import (
 )
 from spark.judging.open_ids import Open, read_open
 from spark.judging.settled import Settled
-from spark.judging.shares import Share, confirm, find_due, list_retired
+from spark.judging.shares import Share, confirm, find_due, list_deleted, list_retired
 from spark.kafka.positions import Position
 from spark.lake.landed_tables import is_within, landed_positions, read_within
 from spark.rows.frames import Frames, identify_landed, lost_offsets, query, remember_forgotten
@@ -37,7 +37,7 @@ from spark.rows.markers import expected_records
 from spark.rows.retired import remember_retired
 from spark.rows.retired_landed import SUMS_SCHEMA, Retired, read_retired, set_apart
 from spark.rows.snapshot import Select, Selection, read_tables
-from spark.session import log_progress, make_frame
+from spark.session import gather, log_progress, make_frame
 from spark.settings import Settings
 from spark.statements import read_statements
 
@@ -122,7 +122,7 @@ def confirm_due(
     due = find_due(shares, run)
     if due:
         databases = settled.databases
-        retired = list_retired(databases.frames)
+        retired = list_retired(databases.frames) | list_deleted(horizon.deleted_before)
         changed = confirm(spark, settings.subscriber, databases.snapshots, due, retired)
         if changed:
             raise JudgeAllError(f"{changed} since they were judged, without a new transaction")
@@ -146,7 +146,8 @@ def read_landed_since(since: Since) -> Landed:
         "since": read(new),
         "earlier": read(landed_positions(again)),
     }
-    landed = query(STATEMENTS["with_earlier"], frames).localCheckpoint(eager=False)
+    found = gather(query(STATEMENTS["with_earlier"], frames), settled.databases.rows)
+    landed = found.localCheckpoint(eager=False)
     rows = identify_landed(landed, extent, settled.topics).localCheckpoint(eager=False)
     new_rows = rows.where(is_within(new))
     given = {

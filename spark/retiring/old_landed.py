@@ -1,5 +1,6 @@
 """Landed rows that nothing refers to any more: whole ranges of offsets, noted before they go."""
 
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -30,7 +31,7 @@ from spark.rows.retired_landed import (
 )
 from spark.rows.snapshot import open_snapshots, read_tables
 from spark.session import log_progress, make_frame
-from spark.settings import Settings
+from spark.settings import SECONDS_OF_A_DAY, Settings
 from spark.topics import topics_to_land
 
 # Dead letters stay, and what an extra reads and publishes is its own.
@@ -44,6 +45,9 @@ READ = (
     "forgotten_range",
     "retired_entry_range",
 )
+
+# To find what can go, all of the lake is read. So it goes some days later than it may, together.
+LATER = 1 / 20  # of the age
 
 Stops = Mapping[Position, int]
 
@@ -69,14 +73,16 @@ def find_old_landed(
     spark: SparkSession, settings: Settings, parts: Sequence[Part], limits: Limits
 ) -> Purge:
     """Return what landed long ago, and nothing refers to it."""
-    young = datetime.now(UTC) - timedelta(days=settings.retention_landed_days)
+    days = settings.retention_landed_days
+    young = datetime.now(UTC) - timedelta(days=days)
     others = find_other_subscribers(settings)
     if others:
         stays = f"all stay: {', '.join(others)} may not have judged them"
-        old = Old("landed records", settings.retention_landed_days, 0, None, stays)
-        return Purge(old, lambda: 0)
-    if all_are_young(spark, settings, as_text(young)):
-        old = Old("landed records", settings.retention_landed_days, 0, None)
+        return Purge(Old("landed records", days, 0, None, stays), lambda: 0)
+    oldest_days = find_oldest_days(spark, settings, as_text(young))
+    if oldest_days <= days * (1 + LATER):
+        stays = f"they go together, once one is {days * (1 + LATER):g} d old" if oldest_days else ""
+        old = Old("landed records", days, 0, None, stays)
         return Purge(old, lambda: finish(spark, settings))
     lake = read_lake(spark, settings, parts, limits)
     going = find_going(lake, settings.input_topic, limits, as_text(young))
@@ -100,12 +106,18 @@ def find_other_subscribers(settings: Settings) -> list[str]:
         return [name for (name,) in session.execute(QUERIES["other_subscribers"], given)]
 
 
-def all_are_young(spark: SparkSession, settings: Settings, young: str) -> bool:
-    """Return whether nothing is old that has landed and is not deleted: only old files are read."""
+def find_oldest_days(spark: SparkSession, settings: Settings, young: str) -> float:
+    """Return how many days ago the oldest landed that is not deleted; 0 if none is old enough.
+
+    Files without old rows are not read.
+    """
     retired = read_retired(spark, settings.delta_root)
     tables = read_landed(spark, settings.delta_root, [settings.input_topic, *OF_EVENTS])
-    old = tables.where(f"timestamp < timestamp '{young}'")
-    return old.where(retired.is_left()).isEmpty()
+    old = tables.where(f"timestamp < timestamp '{young}'").where(retired.is_left())
+    [(landed_at,)] = old.selectExpr("unix_millis(min(timestamp)) / 1000").collect()
+    if landed_at is None:
+        return 0
+    return float((time.time() - landed_at) / SECONDS_OF_A_DAY)
 
 
 def read_lake(
@@ -119,8 +131,7 @@ def read_lake(
     landed = identify_landed(tables, limits.judged, topics).persist()
     with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
         found = read_tables(spark, settings.subscriber, snapshots, [])
-        frames = {name: found[name] for name in READ}
-        persist_all(frames.values())
+        frames, _ = persist_all({name: found[name] for name in READ})
     frames["landed"] = landed
     frames |= {"live": frames["tracking"], **remember_forgotten(frames)}
     return Lake(tables, landed, frames, retired, limits.before[DATABASE])

@@ -22,6 +22,7 @@ from spark.judging.horizon import first_transaction
 from spark.judging.seal import Run, late_since
 from spark.kafka.positions import Position, kafka_topic
 from spark.lake.landed_tables import is_within, read_within
+from spark.retiring.confirmed import confirm_forgotten, note_entries, read_notes
 from spark.session import log_progress
 from spark.settings import SECONDS_OF_A_DAY, Settings
 from spark.statements import read_statements
@@ -93,7 +94,7 @@ def find_limits(run: Run) -> Limits:
 
 def find_old_rows(spark: SparkSession, settings: Settings, limits: Limits) -> Iterator[Purge]:
     """Yield what is old in the databases."""
-    yield find_old_tracking(settings, limits)
+    yield find_old_tracking(spark, settings, limits)
     yield from find_old_outboxes(settings, limits)
     yield find_old_entries(spark, settings, limits)
 
@@ -104,7 +105,7 @@ def find_old_outboxes(settings: Settings, limits: Limits) -> Iterator[Purge]:
         yield find_old_events(settings, limits, database)
 
 
-def find_old_tracking(settings: Settings, limits: Limits) -> Purge:
+def find_old_tracking(spark: SparkSession, settings: Settings, limits: Limits) -> Purge:
     """Return the messages that were handled long ago and cannot come again."""
     before = limits.before[DATABASE]
     given = {
@@ -115,7 +116,7 @@ def find_old_tracking(settings: Settings, limits: Limits) -> Purge:
     }
     with connect(settings, DATABASE) as session:
         [found] = session.execute(STATEMENTS["tracking"], given)
-    handled_before, count, oldest, in_kafka, unaudited, open_ = found
+    handled_before, count, oldest, in_kafka, unaudited, open_, written_before = found
     stays = say_what_stays(
         {
             "may be read again, Kafka still has it": in_kafka,
@@ -130,7 +131,16 @@ def find_old_tracking(settings: Settings, limits: Limits) -> Purge:
         "handled_before": handled_before,
         "judged": judged,
     }
-    return Purge(old, lambda: delete_rows(settings, old, DATABASE, "forget", parameters))
+
+    def delete() -> int:
+        with connect(settings, DATABASE) as session:
+            before = read_notes(session, settings.subscriber)
+            deleted = delete_rows(settings, old, DATABASE, "forget", parameters)
+            if deleted:
+                confirm_forgotten(spark, settings, session, before, written_before)
+        return deleted
+
+    return Purge(old, delete)
 
 
 def find_old_events(settings: Settings, limits: Limits, database: str) -> Purge:
@@ -169,20 +179,28 @@ def find_old_entries(spark: SparkSession, settings: Settings, limits: Limits) ->
     """Return the audit entries whose events landed long ago."""
     before = limits.before[AUDIT_DATABASE]
     events = find_entry_events(spark, settings, limits).persist()
-    count, open_ = 0, 0
+    count, open_, written_before = 0, 0, 0
     oldest: str | None = None
     with connect(settings, AUDIT_DATABASE) as session:
         for batch in batches(events):
             landed_at = {row.idempotency_key: row.landed_at for row in batch}
             given = {"keys": list(landed_at), "before": before}
-            for key, is_judged in session.execute(STATEMENTS["entries"], given):
+            for key, is_judged, written_by in session.execute(STATEMENTS["entries"], given):
                 count += is_judged
                 open_ += not is_judged
                 if is_judged:
                     oldest = min(oldest or landed_at[key], landed_at[key])
+                    written_before = max(written_before, written_by + 1)
     stays = say_what_stays({"not judged yet": open_})
     old = Old("audit entries", settings.retention_audit_days, count, oldest, stays)
-    return Purge(old, lambda: retire_entries(settings, old, events, before))
+
+    def delete() -> int:
+        deleted = retire_entries(settings, old, events, before)
+        if deleted:
+            note_entries(spark, settings, written_before)
+        return deleted
+
+    return Purge(old, delete)
 
 
 def find_entry_events(spark: SparkSession, settings: Settings, limits: Limits) -> DataFrame:

@@ -44,7 +44,8 @@ with old as (
             where failure.subscriber = tracking.subscriber
                 and failure.message_id = tracking.message_id
         ) as is_unaudited,
-        coalesce(written_by, 0) >= %(before)s as is_open
+        coalesce(written_by, 0) >= %(before)s as is_open,
+        coalesce(written_by, 0) as written_by
     from tracking
     where subscriber = %(subscriber)s
         and handled_at < now() - make_interval(secs => %(age)s)
@@ -58,7 +59,8 @@ select
     ),
     count(*) filter (where is_in_kafka),
     count(*) filter (where is_unaudited and not is_in_kafka),
-    count(*) filter (where is_open and not is_unaudited and not is_in_kafka)
+    count(*) filter (where is_open and not is_unaudited and not is_in_kafka),
+    coalesce(max(written_by) filter (where not (is_in_kafka or is_open)), -1) + 1
 from old
 
 -- name: forget
@@ -78,7 +80,7 @@ from retired_entry, unnest(offsets) as range
 
 -- name: entries
 -- Which of these entries are there, and whether they are judged.
-select idempotency_key, coalesce(written_by, 0) < %(before)s
+select idempotency_key, coalesce(written_by, 0) < %(before)s, coalesce(written_by, 0)
 from audit_entry
 where idempotency_key = any(%(keys)s)
 

@@ -106,6 +106,9 @@ def lost_offsets(spark: SparkSession, losses: Iterable[Loss]) -> DataFrame:
 
 def remember_forgotten(frames: Frames) -> Frames:
     """Return the tracking rows with those that were forgotten, made again from landed records."""
+    if frames["forgotten_range"].isEmpty():
+        nothing = frames["tracking"].where("false")
+        return {"forgotten_offset": nothing.select("position"), "forgotten_tracking": nothing}
     given = {"ranges": frames["forgotten_range"]}
     offsets = query(STATEMENTS["expected_offset"], given)
     sources = {"landed": frames["landed"], "forgotten_offset": offsets}

@@ -26,7 +26,7 @@ from spark.hops import (
 )
 from spark.judging.settled import Options
 from spark.parts import load_parts
-from spark.retiring import old_landed, purge
+from spark.retiring import confirmed, old_landed, purge
 from spark.settings import Settings
 from tests.builders import value
 from tests.client import Sent, connect, ends, fresh, query, send, until_handled
@@ -53,7 +53,9 @@ def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
 def retain(spark: SparkSession, delta_root: Path) -> Retain:
     """Say what is older than so many days, or delete it."""
 
-    def run_once(days: float = 0, *, landed: float = 400, apply: bool = True) -> Result:
+    def run_once(
+        days: float = 0, *, landed: float = 400, apply: bool = True, **changes: Any
+    ) -> Result:
         settings = Settings(
             delta_root=str(delta_root),
             reconcile_all_orders=0,
@@ -61,6 +63,7 @@ def retain(spark: SparkSession, delta_root: Path) -> Retain:
             retention_outbox_days=days,
             retention_audit_days=days,
             retention_landed_days=landed,
+            **changes,
         )
         options = Options(land=True, ledger=None, deadline=time.monotonic() + 120)
         parts = [part._replace(hops=()) for part in load_parts()]
@@ -183,6 +186,7 @@ def test_everything_goes_when_nothing_refers_to_it(
     assert landed_of(spark, delta_root, INPUT_TOPIC) == 1
     assert landed_of(spark, delta_root, FULFILLMENTS) == 1
 
+    assert all_matched(judge_since())["since"], "what is forgotten was judged with everything"
     last = all_matched(judge_since(full=True))
     assert hop(last, FORGOTTEN_TO_LANDED)["matched"] > 0
     assert hop(last, RETIRED_TO_DECISION)["matched"] == 1
@@ -283,6 +287,33 @@ def test_what_comes_after_a_retention_is_judged_as_before(
     assert events_left() == {DATABASE: 0, AUDIT_DATABASE: 0}
     last = all_matched(judge_since(full=True))
     assert hop(last, TRACKING_TO_OUTBOX)["in"] == hop(whole, TRACKING_TO_OUTBOX)["in"]
+
+
+@pytest.mark.prove
+def test_a_run_after_a_retention_does_not_judge_everything_again(
+    own: Stack, judge_since: JudgeSince, retain: Retain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Retention confirms what it has noted; nor does the rotation find that something is gone.
+
+    The control: where the note does not say what landed, the next run judges everything.
+    """
+    every_outcome()
+    runs = 2
+    all_matched(judge_since(reconcile_all_every=runs))
+    delete_from_kafka(INPUT_TOPIC)
+    done = deleted(retain(reconcile_all_every=runs))
+    assert min(done["tracking"], done["audit entries"], done[outbox_of(DATABASE)]) > 0
+    for _ in range(runs):
+        assert all_matched(judge_since(reconcile_all_every=runs))["since"]
+
+    orders(1)
+    until_handled()
+    all_matched(judge_since())
+    delete_from_kafka(INPUT_TOPIC)
+    with monkeypatch.context() as patched:
+        patched.setattr(confirmed, "read_landed_at", lambda *_: {})
+        assert deleted(retain())["tracking"] == 1
+    assert all_matched(judge_since())["since"] is None
 
 
 @pytest.mark.prove

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contract.names import DATABASE, INPUT_TOPIC
+from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC
 from spark.judging.horizon import (
     RUN_ID,
     Horizon,
@@ -21,7 +21,8 @@ from spark.judging.horizon import (
     refuse_other_tables,
     refuse_other_topics,
 )
-from spark.judging.shares import Share, Sum, changed_parts, find_due, merge
+from spark.judging.shares import Share, Sum, changed_parts, find_due, list_deleted, merge
+from spark.retiring.confirmed import note_deleted
 from spark.rows.snapshot import Moment
 
 FULFILLMENTS = "fulfillment.events"
@@ -200,6 +201,25 @@ def test_what_may_change_lawfully_is_no_change() -> None:
     assert list(changed_parts(share, {waiting: Sum(3, 0, 0)}, retired)) == []
     retired = {(DATABASE, events): 100}
     assert list(changed_parts(share, {waiting: Sum(3, 0, 0)}, retired)) == [events]
+
+
+def test_what_retention_has_deleted_is_no_change() -> None:
+    """Where it has noted that tracking rows went, others of this share may be missing, too."""
+    for before, changed in ((1, []), (0, ["tracking"])):
+        horizon = note_deleted(make_horizon(), DATABASE, "tracking", before)
+        assert list(changed_parts(SHARE, {}, list_deleted(horizon.deleted_before))) == changed
+
+
+def test_a_later_retention_adds_to_what_is_noted() -> None:
+    """Each part of each database keeps the latest transaction; the horizon is else as it was."""
+    horizon = note_deleted(make_horizon(), DATABASE, "tracking", 7)
+    horizon = note_deleted(horizon, DATABASE, "tracking", 5)
+    horizon = note_deleted(horizon, AUDIT_DATABASE, "audit entry", 9)
+    assert horizon.deleted_before == {
+        DATABASE: {"tracking": 7},
+        AUDIT_DATABASE: {"audit entry": 9},
+    }
+    assert horizon._replace(deleted_before=None) == make_horizon()
 
 
 def test_the_oldest_confirmation_counts() -> None:

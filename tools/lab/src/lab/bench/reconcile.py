@@ -176,7 +176,7 @@ def settle(lake: Lake, horizon: Horizon | None = None) -> Iterator[Settled]:
         select = select_since(horizon, snapshots) if horizon else select_all
         frames = read_tables(lake.spark, settings.subscriber, snapshots, [], select)
         frames["ledger"] = read_ledger(lake.spark, None)
-        rows = persist_all(frames.values())
+        frames, rows = persist_all(frames)
         yield Settled(
             topics=lake.topics,
             topic_ids={},

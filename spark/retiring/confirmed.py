@@ -1,0 +1,141 @@
+"""What retention has just deleted, confirmed at once: the next run need not judge everything.
+
+A run that starts from a horizon reads nothing that is old, so it cannot tell what went since. Here
+it is known: the note of tracking rows must have grown by what landed at the offsets by which it has
+grown.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import psycopg
+from pyspark.sql import SparkSession
+
+from contract.names import AUDIT_DATABASE, DATABASE
+from spark.judging.horizon import Horizon, read_horizon, replace_horizon
+from spark.judging.shares import OF_ENTRIES, OF_TRACKING
+from spark.kafka.positions import Position
+from spark.lake.landed_tables import read_within
+from spark.rows.frames import RANGES_SCHEMA, STATEMENTS, identify_landed, query
+from spark.rows.retired_landed import SUMS_SCHEMA
+from spark.session import log_progress, make_frame
+from spark.settings import Settings
+from spark.topics import Topics
+
+NOTES = """
+    select concat_ws('/', topic, partition), messages, digest::text, offsets::text
+    from forgotten
+    where subscriber = %s
+"""
+NEWLY_FORGOTTEN = """
+    select topic, partition, lower(range), upper(range)
+    from forgotten
+    cross join unnest(
+        offsets - coalesce(%s::jsonb->>concat_ws('/', topic, partition), '{}')::int8multirange
+    ) as range
+    where subscriber = %s
+"""
+
+
+class Note(NamedTuple):
+    """What is forgotten of a partition."""
+
+    messages: int
+    digest: int
+    offsets: str  # as PostgreSQL writes them
+
+    def describe(self) -> str:
+        """Return it in the words of the frames that are compared."""
+        return f"{self.messages} messages, digest {self.digest}"
+
+    def grown_by(self, earlier: "Note") -> "Note":
+        """Return what is forgotten since."""
+        messages = self.messages - earlier.messages
+        return self._replace(messages=messages, digest=self.digest - earlier.digest)
+
+
+Notes = Mapping[str, Note]  # by topic/partition
+Ranges = list[tuple[str, int, int, int]]  # topic, partition, first offset, and where it stops
+NOTHING = Note(0, 0, "{}")
+
+
+def read_notes(session: psycopg.Connection, subscriber: str) -> Notes:
+    """Return what is forgotten by now."""
+    found = session.execute(NOTES, (subscriber,))
+    return {
+        place: Note(messages, int(digest), offsets) for place, messages, digest, offsets in found
+    }
+
+
+def confirm_forgotten(
+    spark: SparkSession,
+    settings: Settings,
+    session: psycopg.Connection,
+    before: Notes,
+    written_before: int,
+) -> None:
+    """Let the next run take what is forgotten as judged, if the note of it says what landed."""
+    after = read_notes(session, settings.subscriber)
+    grown = {}
+    for place, note in after.items():
+        since = note.grown_by(before.get(place, NOTHING))
+        if since.messages:
+            grown[place] = since.describe()
+    if grown != read_landed_at(spark, settings, find_new(session, settings, before)):
+        log_progress("the note does not say what landed there: the next run judges everything")
+        return
+    horizon = read_horizon(spark, settings.delta_root, settings.subscriber)
+    if horizon and horizon.forgotten == describe(before):
+        judged = horizon._replace(forgotten=describe(after))
+        noted = note_deleted(judged, DATABASE, OF_TRACKING, written_before)
+        replace_horizon(spark, settings.delta_root, settings.subscriber, noted)
+
+
+def note_entries(spark: SparkSession, settings: Settings, written_before: int) -> None:
+    """Let the next run take audit entries that are deleted as judged; their own note is kept."""
+    horizon = read_horizon(spark, settings.delta_root, settings.subscriber)
+    if horizon:
+        noted = note_deleted(horizon, AUDIT_DATABASE, OF_ENTRIES, written_before)
+        replace_horizon(spark, settings.delta_root, settings.subscriber, noted)
+
+
+def note_deleted(horizon: Horizon, database: str, part: str, written_before: int) -> Horizon:
+    """Return the horizon that knows: what shares of this part add up to is not what they did."""
+    noted = horizon.deleted_before or {}
+    of_database = noted.get(database, {})
+    latest = max(written_before, of_database.get(part, 0))
+    deleted_before = {**noted, database: {**of_database, part: latest}}
+    return horizon._replace(deleted_before=deleted_before)
+
+
+def describe(notes: Notes) -> dict[str, str]:
+    """Return the notes as a horizon has them."""
+    return {place: note.describe() for place, note in notes.items()}
+
+
+def find_new(session: psycopg.Connection, settings: Settings, before: Notes) -> Ranges:
+    """Return the offsets that are forgotten since."""
+    earlier = json.dumps({place: note.offsets for place, note in before.items()})
+    return session.execute(NEWLY_FORGOTTEN, (earlier, settings.subscriber)).fetchall()
+
+
+def read_landed_at(spark: SparkSession, settings: Settings, ranges: Ranges) -> dict[str, str]:
+    """Return what landed at these offsets, by partition, in the words of a note."""
+    bounds: dict[Position, range] = {}
+    for topic, partition, start, stop in ranges:
+        wider = bounds.get((topic, partition), range(start, stop))
+        bounds[topic, partition] = range(min(start, wider.start), max(stop, wider.stop))
+    tables = read_within(spark, settings.delta_root, [settings.input_topic], bounds)
+    topics = Topics(settings.input_topic, settings.input_topic, ())
+    offsets = {"ranges": make_frame(spark, ranges, RANGES_SCHEMA)}
+    landed = {
+        "landed": identify_landed(tables, bounds, topics),
+        "forgotten_offset": query(STATEMENTS["expected_offset"], offsets),
+    }
+    sums = {
+        "forgotten_tracking": query(STATEMENTS["forgotten_tracking"], landed),
+        "noted": make_frame(spark, [], SUMS_SCHEMA),
+    }
+    found = query(STATEMENTS["forgotten_landed"], sums)
+    return {row.place: row.contents for row in found.collect()}
