@@ -1,12 +1,28 @@
 """How the audit receiver is called: whom the client trusts, and how it says who it is."""
 
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import model_validator
-from pydantic_settings import BaseSettings
+from pydantic import BeforeValidator, model_validator
+from pydantic_settings import BaseSettings, NoDecode
+from urllib3.exceptions import LocationParseError
+from urllib3.util import parse_url
 
 NO_FILE = Path()  # not set, or set to nothing
+
+Network = IPv4Network | IPv6Network
+
+
+def split_list(text: str | list[str]) -> list[str]:
+    """Return what stands between commas."""
+    parts = text.split(",") if isinstance(text, str) else text
+    return [part.strip() for part in parts if part.strip()]
+
+
+def read_networks(text: str | list[str]) -> list[Network]:
+    """Return the networks between commas; an address is a network of its own."""
+    return [ip_network(part) for part in split_list(text)]
 
 
 class AuditAccess(BaseSettings):
@@ -18,6 +34,24 @@ class AuditAccess(BaseSettings):
     audit_token_file: Path = NO_FILE
     audit_certificate_file: Path = NO_FILE  # of the client, where the receiver asks for one
     audit_key_file: Path = NO_FILE
+    # Where entries may go: the names that the URL may have, and where these may lead.
+    audit_allowed_hosts: Annotated[list[str], NoDecode, BeforeValidator(split_list)] = []
+    audit_allowed_networks: Annotated[list[Network], NoDecode, BeforeValidator(read_networks)] = []
+
+    @model_validator(mode="after")
+    def _goes_where_it_may(self) -> Self:
+        """Refuse a host that is not in the list, as the HTTP client reads the URL."""
+        try:
+            url = parse_url(self.audit_url)
+        except LocationParseError:
+            raise ValueError(f"AUDIT_URL={self.audit_url}: not an address") from None
+        if url.scheme not in ("http", "https") or not url.host:
+            raise ValueError(f"AUDIT_URL={self.audit_url}: must begin with http:// or https://")
+        if url.auth:
+            raise ValueError("AUDIT_URL: a password does not belong there (AUDIT_TOKEN_FILE)")
+        if self.audit_allowed_hosts and url.host not in self.audit_allowed_hosts:
+            raise ValueError(f"AUDIT_URL: {url.host} is not one of AUDIT_ALLOWED_HOSTS")
+        return self
 
     @model_validator(mode="after")
     def _nothing_is_sent_in_clear(self) -> Self:

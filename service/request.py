@@ -1,15 +1,18 @@
 """One HTTP request to the audit receiver: bounded in time and in bytes, and safe to repeat."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple
+from ipaddress import ip_address
+from typing import Any, NamedTuple
 
 import requests
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
-from access.audit import NO_FILE, AuditAccess
+from access.audit import NO_FILE, AuditAccess, Network
 from service.outage import OutageError
 
 ANSWER_LIMIT = 8 * 1024 * 1024  # an answer without an end must not fill the memory
@@ -41,7 +44,43 @@ def connect(access: AuditAccess, timeout: float) -> Receiver:
         http.verify = str(access.audit_ca_file)
     if access.audit_certificate_file != NO_FILE:
         http.cert = (str(access.audit_certificate_file), str(access.audit_key_file))
+    if access.audit_allowed_networks:
+        stay_within(http, access.audit_allowed_networks)
     return Receiver(http, access.audit_url, timeout, access.token)
+
+
+def stay_within(http: requests.Session, networks: Sequence[Network]) -> None:
+    """Let each connection look where it has led before anything is sent: a name may lead elsewhere.
+
+    The names that DNS gives are not asked: what counts is the address of the socket.
+    """
+    pools = {
+        "http": within(HTTPConnectionPool, networks),
+        "https": within(HTTPSConnectionPool, networks),
+    }
+    for scheme in pools:
+        adapter = HTTPAdapter()
+        adapter.poolmanager.pool_classes_by_scheme = pools
+        http.mount(f"{scheme}://", adapter)
+
+
+def within(pool: Any, networks: Sequence[Network]) -> Any:
+    """Return the pool of connections whose other end must be in one of these networks."""
+
+    class Connection(pool.ConnectionCls):  # type: ignore[misc]
+        def connect(self) -> None:
+            super().connect()
+            address = ip_address(self.sock.getpeername()[0])
+            address = getattr(address, "ipv4_mapped", None) or address
+            if not any(address in network for network in networks):
+                self.close()
+                sentence = f"audit receiver: {address} is in none of AUDIT_ALLOWED_NETWORKS"
+                raise OutageError(sentence)
+
+    class Pool(pool):  # type: ignore[misc]
+        ConnectionCls = Connection
+
+    return Pool
 
 
 def send(receiver: Receiver, path: str, key: str, body: bytes) -> Response:

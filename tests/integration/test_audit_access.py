@@ -6,7 +6,9 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 import pytest
@@ -218,3 +220,69 @@ def test_control_the_stacks_own_receiver_asks_for_nothing(spoiled: Stack) -> Non
         timeout=10,
     )
     assert answer.status_code == 201
+
+
+class Listener(NamedTuple):
+    """A receiver on every address of this machine that notes what it was asked for."""
+
+    port: int
+    asked: list[str]
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    """Listen until the test is over."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.send_response(201)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("0.0.0.0", 0), Handler)  # noqa: S104 - of 127.0.0.0/8, too
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield Listener(server.server_port, asked)
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_name_that_leads_elsewhere_later_is_sent_nothing(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DNS changes while the service runs: the connection sees where it has led, before a request.
+
+    The control: at the address that is allowed, and without the setting, the same is sent.
+    """
+    leads_to = ["127.0.0.1"]
+
+    def look_up(_host: str, port: int, *_: object) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (leads_to[0], port))]
+
+    monkeypatch.setattr("urllib3.util.connection.socket.getaddrinfo", look_up)
+    url = f"http://audit.example:{listener.port}"
+    with monkeypatch.context() as environment:
+        environment.setenv("AUDIT_ALLOWED_NETWORKS", "10.0.0.0/8, 127.0.0.1")
+        kept = connect(AuditAccess(audit_url=url), timeout=5)
+    assert send(kept, PATH, fresh("key"), b"{}").status == 201
+
+    leads_to[0] = "127.0.0.2"
+    kept.http.close()  # as after an idle minute
+    with pytest.raises(OutageError, match=r"127\.0\.0\.2 is in none of AUDIT_ALLOWED_NETWORKS"):
+        send(kept, PATH, fresh("key"), b"{}")
+    assert len(listener.asked) == 1
+    anywhere = connect(AuditAccess(audit_url=url), timeout=5)
+    assert send(anywhere, PATH, fresh("key"), b"{}").status == 201
+
+
+def test_an_encrypted_connection_looks_where_it_has_led_too(secured: Secured) -> None:
+    """The certificate is right, and the address is not allowed: no token is shown."""
+    allowed = secured.receiver("first-token", audit_allowed_networks="127.0.0.1, ::1")
+    assert post(allowed, fresh("key")) == 201
+    refused = secured.receiver("first-token", audit_allowed_networks="10.0.0.0/8")
+    with pytest.raises(OutageError, match="in none of AUDIT_ALLOWED_NETWORKS"):
+        post(refused, fresh("key"))

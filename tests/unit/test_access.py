@@ -135,9 +135,66 @@ def test_half_of_a_setting_is_refused(settings: dict[str, Any], sentence: str) -
 @pytest.mark.parametrize("name", ["audit_ca_file", "audit_token_file"])
 def test_no_token_is_sent_in_clear(name: str) -> None:
     """Without https, a token or a CA is refused with its setting; with it, both are taken."""
+    given: dict[str, Any] = {name: Path("/file")}
     with pytest.raises(ValidationError, match=f"{name.upper()} needs https"):
-        AuditAccess(audit_url="http://audit:8081", **{name: Path("/file")})
-    assert AuditAccess(audit_url="https://audit:8081", **{name: Path("/file")})
+        AuditAccess(audit_url="http://audit:8081", **given)
+    assert AuditAccess(audit_url="https://audit:8081", **given)
+
+
+METADATA = "169.254.169.254"  # where a cloud hands out the credentials of a machine
+ELSEWHERE_SPELLED = [
+    f"http://{METADATA}",
+    "http://2852039166",
+    "http://0xa9fea9fe",
+    "http://0xa9.0xfe.0xa9.0xfe",
+    "http://0251.0376.0251.0376",
+    "http://169.254.43518",
+    f"http://[::ffff:{METADATA}]",
+    "http://[::ffff:a9fe:a9fe]",
+    "http://[fe80::a9fe:a9fe%25eth0]",
+    "http://localhost",
+    "http://0",
+    "http://127.1",
+    "http://audit.example.evil.test",
+    "http://audit.example@evil.test",
+    "http://audit.example:80@evil.test",
+    "http://evil.test#@audit.example",
+    "http://evil.test?@audit.example",
+    "http://evil.test\\@audit.example",
+    "http://audit.example.",
+    "http://\N{FULLWIDTH LATIN SMALL LETTER A}udit.example",
+    "http:///audit.example",
+    "//audit.example",
+    "file://audit.example/etc/passwd",
+]
+
+
+@pytest.mark.parametrize("url", ELSEWHERE_SPELLED)
+def test_the_audit_client_goes_to_no_host_that_is_not_named(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However an address is spelled: what counts is the host that the HTTP client would ask."""
+    monkeypatch.setenv("AUDIT_ALLOWED_HOSTS", "audit.example,audit.other")
+    with pytest.raises(ValidationError, match="AUDIT_URL"):
+        AuditAccess(audit_url=url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://audit.example",
+        "https://AUDIT.example:8443/path",
+        "http://audit%2eexample",
+        "http://audit.other",
+    ],
+)
+def test_control_the_audit_client_goes_where_it_may(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host that is named, at any port and spelled in any way; without the list, any host."""
+    assert AuditAccess(audit_url=f"http://{METADATA}")
+    monkeypatch.setenv("AUDIT_ALLOWED_HOSTS", "audit.example, audit.other")
+    assert AuditAccess(audit_url=url).audit_url == url
 
 
 def config_file(folder: Path, text: str) -> Path:
