@@ -296,6 +296,16 @@ def judge_again(
     since: Since, frames: Frames, judged: DataFrame, suspects: Sequence[Row]
 ) -> DataFrame:
     """Return the outcomes, those of the suspects beside all that there is of them."""
+    whole = read_whole(since, frames, suspects)
+    pairs = [(row.hop, row.id) for row in suspects]
+    only = make_frame(since.spark, pairs, PAIR_SCHEMA).distinct()
+    again = judge(since, frames | keep_each(whole), only)
+    others = judged.join(F.broadcast(only), ["hop", "id"], "left_anti")
+    return others.unionByName(again).localCheckpoint(eager=False)
+
+
+def read_whole(since: Since, frames: Frames, suspects: Sequence[Row]) -> Frames:
+    """Return the frames with all earlier rows of these ids, and what landed of their events."""
     keys = keys_of(suspects, frames["landed"])
     earlier = look_up_all(since, frames, keys)
     whole = {}
@@ -306,12 +316,7 @@ def judge_again(
     whole["landed"] = frames["landed"].unionByName(landed)
     for name in ("known_tracking", "known_fulfillment"):
         whole[name] = whole[name.removeprefix("known_")]
-
-    pairs = [(row.hop, row.id) for row in suspects]
-    only = make_frame(since.spark, pairs, PAIR_SCHEMA).distinct()
-    again = judge(since, frames | keep_each(whole), only)
-    others = judged.join(F.broadcast(only), ["hop", "id"], "left_anti")
-    return others.unionByName(again).localCheckpoint(eager=False)
+    return whole
 
 
 def refuse_retired(since: Since, judged: DataFrame) -> None:

@@ -216,7 +216,7 @@ def retire(spark: SparkSession, settings: Settings, lake: Lake, going: Going) ->
 
 
 def finish(spark: SparkSession, settings: Settings) -> int:
-    """Delete what an earlier run has noted; return how much is noted now."""
+    """Delete what an earlier run has noted but not deleted. Return how much more is noted: none."""
     root = settings.delta_root
     try:
         with exclusive_lock(root, "compact"):
