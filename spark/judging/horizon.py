@@ -161,8 +161,10 @@ def replace_horizon(
 ) -> None:
     """Write a horizon again, in place of the one that the same run has written."""
     table = DeltaTable.forPath(spark, horizon_path(delta_root))
-    is_of_run = (F.col("run_id") == horizon.run_id) & (F.col("subscriber") == subscriber)
-    table.update(is_of_run, {"content": F.lit(json.dumps(horizon._asdict()))})
+    is_of_run = F.col("run_id") == horizon.run_id
+    is_of_subscriber = F.col("subscriber") == subscriber
+    content = json.dumps(horizon._asdict())
+    table.update(is_of_run & is_of_subscriber, {"content": F.lit(content)})
 
 
 def reason_to_judge_all(

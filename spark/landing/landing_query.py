@@ -215,7 +215,10 @@ def waiting_from(settings: Settings, start: Mapping[Position, int]) -> dict[Posi
     """Return the offsets of each partition that have not landed."""
     admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
     ends = offsets_at(admin, start, LATEST)
-    return {position: range(first, ends[position]) for position, first in start.items()}
+    waiting = {}
+    for position, first in start.items():
+        waiting[position] = range(first, ends[position])
+    return waiting
 
 
 def find_lost(
@@ -259,9 +262,10 @@ def accept_losses(
 
 def has_no_row(rows: DataFrame, loss: Loss) -> bool:
     """Return whether none of these offsets has landed."""
-    offset = F.col("offset")
-    is_in_partition = (F.col("topic") == loss.topic) & (F.col("partition") == loss.partition)
-    found = rows.where(is_in_partition & offset.between(loss.first, loss.last))
+    is_of_topic = F.col("topic") == loss.topic
+    is_of_partition = F.col("partition") == loss.partition
+    is_lost = F.col("offset").between(loss.first, loss.last)
+    found = rows.where(is_of_topic & is_of_partition & is_lost)
     return found.isEmpty()
 
 

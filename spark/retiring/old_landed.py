@@ -1,8 +1,9 @@
 """Landed rows that nothing refers to any more: whole ranges of offsets, noted before they go."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
 from delta.tables import DeltaTable
@@ -83,15 +84,22 @@ def find_old_landed(
     if oldest_days <= days * (1 + LATER):
         stays = f"they go together, once one is {days * (1 + LATER):g} d old" if oldest_days else ""
         old = Old("landed records", days, 0, None, stays)
-        return Purge(old, lambda: finish(spark, settings))
+        return Purge(old, lambda: delete_beside(0, partial(finish, spark, settings.delta_root)))
     lake = read_lake(spark, settings, parts, limits)
     going = find_going(lake, settings.input_topic, limits, as_text(young))
     old = describe(lake, settings, going.stops, as_text(young))
+    delete = partial(retire, spark, settings.delta_root, lake, going)
+    return Purge(old, lambda: delete_beside(old.rows, delete))
 
-    def delete() -> int:
-        return old.rows if retire(spark, settings, lake, going) else 0
 
-    return Purge(old, delete)
+def delete_beside(rows: int, delete: Callable[[], None]) -> int:
+    """Delete, and return how many rows go; none if another job is at work at them."""
+    try:
+        delete()
+    except BlockingIOError:
+        log_progress("landed rows stay: compact or tables is at work, and they go the next time")
+        return 0
+    return rows
 
 
 def as_text(moment: datetime) -> str:
@@ -195,35 +203,24 @@ def describe(lake: Lake, settings: Settings, stops: Stops, young: str) -> Old:
     return Old("landed records", settings.retention_landed_days, rows, oldest, stays)
 
 
-def retire(spark: SparkSession, settings: Settings, lake: Lake, going: Going) -> bool:
+def retire(spark: SparkSession, root: str, lake: Lake, going: Going) -> None:
     """Note what goes, and then delete it; what was noted and not deleted yet goes as well."""
-    root = settings.delta_root
     is_more = any(stop > lake.retired.stops.get(at, 0) for at, stop in going.stops.items())
     if not is_more and not lake.retired.stops:
-        return True
-    try:
-        with exclusive_lock(root, "tables"):
-            for event in EVENTS:
-                update_table(spark, root, event)  # afterwards nobody can make its rows
-        with exclusive_lock(root, "compact"):
-            if is_more:
-                note(spark, root, lake, going)
-            delete_retired(spark, root, read_retired(spark, root).stops)
-    except BlockingIOError:
-        log_progress("landed rows stay: compact or tables is at work, and they go the next time")
-        return False
-    return True
+        return
+    with exclusive_lock(root, "tables"):
+        for event in EVENTS:
+            update_table(spark, root, event)  # afterwards nobody can make its rows
+    with exclusive_lock(root, "compact"):
+        if is_more:
+            note(spark, root, lake, going)
+        delete_retired(spark, root, read_retired(spark, root).stops)
 
 
-def finish(spark: SparkSession, settings: Settings) -> int:
-    """Delete what an earlier run has noted but not deleted. Return how much more is noted: none."""
-    root = settings.delta_root
-    try:
-        with exclusive_lock(root, "compact"):
-            delete_retired(spark, root, read_retired(spark, root).stops)
-    except BlockingIOError:
-        log_progress("landed rows stay: compact is at work, and they go the next time")
-    return 0
+def finish(spark: SparkSession, root: str) -> None:
+    """Delete what an earlier run has noted but not deleted."""
+    with exclusive_lock(root, "compact"):
+        delete_retired(spark, root, read_retired(spark, root).stops)
 
 
 def note(spark: SparkSession, delta_root: str, lake: Lake, going: Going) -> None:
