@@ -36,12 +36,14 @@ class PythonPart(NamedTuple):
     fields: set[str]
 
 
+# Where entries may go. The files beside these have to be mounted, so .env alone does not give them.
+AUDIT_PLACES = {"audit_allowed_hosts", "audit_allowed_networks"}
 CORE = {
     "migrations": PythonPart("migrations", {*Migrations.model_fields}),
     "topics": PythonPart("topics", {*Setup.model_fields}),
     "connector": PythonPart("connectors", {*Setup.model_fields}),
     "audit": PythonPart("audit", {*Audit.model_fields}),
-    "service": PythonPart("service", {*Service.model_fields}),
+    "service": PythonPart("service", {*Service.model_fields, *AUDIT_PLACES}),
     "land": PythonPart("land", {*Spark.model_fields}),
 }
 # Each stack has its own place for these; that a part knows the place is compared.

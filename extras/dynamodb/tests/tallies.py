@@ -46,6 +46,11 @@ class Tables:
         for table in describe_tables(self.settings):
             make_table(self.clients.tables, table._replace(expires=False))
 
+    def drop(self) -> None:
+        """Delete them. In DynamoDB Local, shards close in the first hundred tables alone."""
+        for table in describe_tables(self.settings):
+            self.clients.tables.delete_table(TableName=table.name)
+
     def tally(self, customer_id: str) -> Tally:
         """Return a customer's tally."""
         found = self.clients.tables.get_item(

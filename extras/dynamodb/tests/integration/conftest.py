@@ -16,6 +16,8 @@ def dynamodb() -> Iterator[Controlled]:
 
 
 @pytest.fixture
-def tables(dynamodb: Controlled) -> Tables:
-    """Have tables of this test's own."""
-    return Tables(dynamodb.url)
+def tables(dynamodb: Controlled) -> Iterator[Tables]:
+    """Have tables of this test's own, and only as long as it runs."""
+    found = Tables(dynamodb.url)
+    yield found
+    found.drop()
