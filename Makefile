@@ -24,7 +24,7 @@ UNIT_TESTS += $(wildcard tools/lab/tests/unit) # copy: never
 
 # Lanes run side by side, since each mostly waits. Each has stacks of its own; the containers are apart.
 COMPOSE_OF_EXTRAS := $(wildcard extras/*/tests/compose)
-LAKE := $(wildcard tests/spark extras/*/tests/spark)
+LAKE := $(wildcard tests/spark tests/secured extras/*/tests/spark)
 LANES := test-together $(if $(LAKE),test-lake)
 BESIDE := $(LAKE)
 # copy: never {

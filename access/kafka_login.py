@@ -4,10 +4,10 @@ import logging
 import time
 from collections.abc import Callable
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from access.kafka import KafkaAccess, kafka_connection
+from access.kafka import KafkaAccess, kafka_connection, read_secret
 
 SECONDS = 8.0
 TRY_SECONDS = 0.5
@@ -47,6 +47,17 @@ def fill(sentence: str, access: KafkaAccess, reason: str) -> str:
         protocol=access.kafka_security_protocol,
         reason=reason,
     )
+
+
+def renew_password(client: Consumer | AdminClient, access: KafkaAccess | None = None) -> None:
+    """Give a client the password that is in the file now: it may have been changed meanwhile.
+
+    The client uses it when it connects the next time, which it goes on trying.
+    """
+    access = access or KafkaAccess()
+    if access.has_login and not access.has_token:
+        password = read_secret(access.kafka_sasl_password_file)
+        client.set_sasl_credentials(access.kafka_sasl_username, password)
 
 
 def who_may_not_see(access: KafkaAccess | None = None) -> str:

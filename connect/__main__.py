@@ -1,4 +1,4 @@
-"""python -m connect topics | acls | register: from a bare cluster to a running pipeline."""
+"""python -m connect users | topics | acls | register: from a bare cluster to a running pipeline."""
 
 import argparse
 
@@ -11,8 +11,14 @@ from connect.files import SettingsError
 from connect.register import register
 from connect.settings import Settings
 from connect.topics import make_topics
+from connect.users import make_users
 
-STEPS = {"topics": make_topics, "acls": make_acls, "register": register}
+STEPS = {
+    "users": make_users,
+    "topics": make_topics,
+    "acls": make_acls,
+    "register": register,
+}
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from connect.files import ACLS, read_json
 from connect.settings import Settings
 from connect.topics import published_topics, refuse_without_login
 from contract.extras import manifests
-from contract.names import INPUT_TOPIC
+from contract.names import INPUT_TOPIC, SUBSCRIBER
 
 RESOURCES = {
     "topics": ResourceType.TOPIC,
@@ -79,7 +79,7 @@ def make_acls(settings: Settings) -> list[str]:
     refuse_without_login(settings.kafka_bootstrap_servers)
     admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
     there = set(admin.describe_acls(ANY_ACL, request_timeout=timeout).result(timeout))
-    wanted = permissions(all_acls(settings.input_topic))
+    wanted = permissions(all_acls(settings.input_topic, settings.group_id))
     missing = [one for one in wanted if one.binding not in there]
     answers = admin.create_acls([one.binding for one in missing]) if missing else {}
     for answer in answers.values():
@@ -87,8 +87,8 @@ def make_acls(settings: Settings) -> list[str]:
     return [str(one) for one in missing]
 
 
-def all_acls(input_topic: str = INPUT_TOPIC) -> Acls:
-    """Return what acls.json and the extras say, with every topic under its own name."""
+def all_acls(input_topic: str = INPUT_TOPIC, group_id: str = SUBSCRIBER) -> Acls:
+    """Return what acls.json and the extras say, with each topic and group under its own name."""
     acls: Acls = read_json(ACLS)
     for of_extra in manifests("acls").values():
         for principal, resources in of_extra.items():
@@ -101,6 +101,9 @@ def all_acls(input_topic: str = INPUT_TOPIC) -> Acls:
             topics[input_topic] = topics.pop(INPUT_TOPIC)
         if PUBLISHED in topics:
             topics |= dict.fromkeys(published_topics(), topics.pop(PUBLISHED))
+        groups = resources.get("groups", {})
+        if SUBSCRIBER in groups:
+            groups[group_id] = groups.pop(SUBSCRIBER)
     return acls
 
 

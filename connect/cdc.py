@@ -6,7 +6,9 @@ Without this a connector fails late, or runs and silently reads nothing.
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
+from access.postgres import TLS
 from connect.files import SettingsError
 from connect.settings import Settings
 
@@ -69,10 +71,13 @@ def log_in(settings: Settings, config: dict[str, str]) -> psycopg.Connection[Any
     """Connect to the connector's database, with the password as this process finds it."""
     password_file = settings.secrets_dir / "cdc_password"
     password = password_file.read_text().strip()
-    return psycopg.connect(
+    settings_of = {name: f"database.{name}" for name in TLS}
+    encryption = {name: config[key] for name, key in settings_of.items() if key in config}
+    address = make_conninfo(
         host=config["database.hostname"],
         port=config["database.port"],
         dbname=config["database.dbname"],
         user=config["database.user"],
-        password=password,
+        **encryption,
     )
+    return psycopg.connect(address, password=password)

@@ -7,6 +7,7 @@ from pathlib import Path
 import requests
 from psycopg.conninfo import conninfo_to_dict
 
+from access.connect import connect_session
 from access.postgres import tls_of
 from connect.cdc import is_slot_active, try_as_cdc
 from connect.files import SettingsError, connector_files, read_json
@@ -76,9 +77,11 @@ def extra_headers(name: str, config: Config) -> Config:
 def send(settings: Settings, name: str, config: Config) -> str:
     """PUT the connector, which updates one that is there; a worker that joins is asked again."""
     url = f"{settings.connect_url}/connectors/{name}/config"
-    answer = requests.put(url, json=config, timeout=30)
+    with connect_session() as session:
+        answer = session.put(url, json=config, timeout=30)
     if answer.ok:
         return ""
+    refuse_without_password(answer)
     said = answer.json().get("message", answer.text)
     words = said.split()
     on_one_line = " ".join(words)
@@ -89,10 +92,20 @@ def send(settings: Settings, name: str, config: Config) -> str:
     return refusal
 
 
+def refuse_without_password(answer: requests.Response) -> None:
+    """Refuse a login that Connect does not know: it would not know it the next time either."""
+    if answer.status_code == requests.codes.unauthorized:
+        raise SettingsError(
+            "Connect lets nobody in without a password: are CONNECT_USERNAME and"
+            " CONNECT_PASSWORD_FILE what its users file says?"
+        )
+
+
 def find_missing(settings: Settings, name: str, config: Config) -> str:
     """Return nothing once all is RUNNING and the slot is read; a FAILED part ends the wait."""
     url = f"{settings.connect_url}/connectors/{name}/status"
-    answer = requests.get(url, timeout=10)
+    with connect_session() as session:
+        answer = session.get(url, timeout=10)
     status = answer.json() if answer.ok else {}
     connector = status.get("connector", {})
     tasks = status.get("tasks", [])

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic_settings import BaseSettings
 
 from access.postgres import DatabaseUrl
-from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC
+from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC, SUBSCRIBER
 
 
 class Settings(BaseSettings):
@@ -18,6 +18,7 @@ class Settings(BaseSettings):
         f"postgresql://audit@postgres:5432/{AUDIT_DATABASE}?sslmode=disable"
     )
     input_topic: str = INPUT_TOPIC
+    group_id: str = SUBSCRIBER
     secrets_dir: Path = Path("/run/secrets")  # as the worker sees it
     replication_factor: int = 1  # 3 in production: with one replica, acks=all is acks=1
     connect_timeout_seconds: float = 90  # for the broker, the worker or a connector to become ready
@@ -28,3 +29,8 @@ class Settings(BaseSettings):
             DATABASE: self.database_url,
             AUDIT_DATABASE: self.audit_database_url,
         }
+
+
+def kafka_password_file(secrets_dir: Path, principal: str) -> Path:
+    """Return where the password is with which a principal logs in on the broker."""
+    return secrets_dir / f"kafka_{principal}_password"

@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415 - each command imports what it needs: --help stays fast
 
 import json
+import os
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -652,7 +653,11 @@ def make_stack() -> "Stack":
     from ops.progress import step
     from ops.stack.stack import Stack
 
-    return Stack(step=step)
+    stack = Stack(step=step)
+    if stack.settings.security:
+        # The clients of this process read them where every other part does.
+        os.environ.update(stack.settings.environment())
+    return stack
 
 
 def make_whole_stack() -> "Stack":

@@ -1,13 +1,22 @@
-"""Jars by Maven, once for each state of a pom: a second start downloads nothing."""
+"""Java, and jars by Maven, once for each state of a pom: a second start downloads nothing."""
 
 import fcntl
 import hashlib
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 Command = list[str]  # a program and its arguments
 Run = Callable[[str, Command], None]  # runs one command to its end under a name, or raises
+
+
+def java_program(name: str = "java") -> str:
+    """Return one of the programs of JAVA_HOME, or else that of the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    if not home:
+        return name
+    return str(Path(home, "bin", name))
 
 
 def jars_folder(cache: Path, pom: Path) -> Path:

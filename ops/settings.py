@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC, SUBSCRIBER
 from ops.extra import ExtraProcess, Value, extra_processes, read_extra_settings
 from ops.jars import jars_folder
+from ops.security import Security
 
 ROOT = Path(__file__).parent.parent
 HOST = "127.0.0.1"  # nothing of the embedded stack is reachable from another machine
@@ -41,6 +42,7 @@ class Settings(BaseSettings):
     subscriber: str = SUBSCRIBER
     dedup_store: str = "tracking"  # the service's
     land: bool = False  # also keep landing going, as one more process
+    secure: bool = False  # everything is encrypted and asks who comes; see docs/security.md
     # How much of the path there is: orders that are handled once, then their events, then the POST.
     adopt: Literal["consumer", "outbox", "all"] = "all"
     # What the manifests of extras declare, read from the environment and .env by their own names.
@@ -74,6 +76,11 @@ class Settings(BaseSettings):
     def secrets_dir(self) -> Path:
         """Return the folder of the passwords: a file for each role, read by the user alone."""
         return self.run_dir / "secrets"
+
+    @property
+    def security(self) -> Security | None:
+        """Return whom the parts trust and who they are, if they ask each other."""
+        return Security(self.run_dir) if self.secure else None
 
     @property
     def data_dir(self) -> Path:
@@ -110,6 +117,8 @@ class Settings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """Return the names that every part, `.run/env` and the tests know; passwords as files."""
         names = self._addresses() | self._places()
+        if self.security:
+            names |= self.security.environment()
         for process in self.extra_processes().values():
             names |= process.shared_environment(self.extras)
         if not self.attach:
@@ -121,13 +130,15 @@ class Settings(BaseSettings):
     def _addresses(self) -> dict[str, str]:
         """Return where each part answers, and which topic, group and subscriber are meant."""
         server = f"{HOST}:{self.postgres_port}"
+        trusted = self.security.of_a_database() if self.security else ""
+        http = "https" if self.security else "http"
         return {
-            "DATABASE_URL": f"postgresql://app@{server}/{DATABASE}",
-            "AUDIT_DATABASE_URL": f"postgresql://audit@{server}/{AUDIT_DATABASE}",
-            "ADMIN_DATABASE_URL": f"postgresql://postgres@{server}/postgres",
+            "DATABASE_URL": f"postgresql://app@{server}/{DATABASE}{trusted}",
+            "AUDIT_DATABASE_URL": f"postgresql://audit@{server}/{AUDIT_DATABASE}{trusted}",
+            "ADMIN_DATABASE_URL": f"postgresql://postgres@{server}/postgres{trusted}",
             "KAFKA_BOOTSTRAP_SERVERS": f"{HOST}:{self.kafka_port}",
-            "CONNECT_URL": f"http://{HOST}:{self.connect_port}",
-            "AUDIT_URL": f"http://{HOST}:{self.audit_port}",
+            "CONNECT_URL": f"{http}://{HOST}:{self.connect_port}",
+            "AUDIT_URL": f"{http}://{HOST}:{self.audit_port}",
             "SERVICE_URL": f"http://{HOST}:{self.service_port}",
             "INPUT_TOPIC": self.input_topic,
             "GROUP_ID": self.group_id,

@@ -6,9 +6,10 @@ import psycopg
 import requests
 from psycopg.rows import dict_row
 
+from access.connect import connect_session
 from ops.positions import Ends, Lags, landed, try_lag
 from ops.refused import KINDS, look_at_refused, refused_lines
-from ops.settings import OUTBOXES
+from ops.settings import OUTBOXES, Env
 from ops.stack.database import login
 from ops.stack.stack import Stack
 
@@ -36,7 +37,7 @@ def status(stack: Stack) -> About:
         "consumer_lag": try_lag(env),
         "publishes": stack.settings.publishes,
         "slots": slots(stack),
-        "connectors": connectors(env["CONNECT_URL"]) if stack.settings.publishes else {},
+        "connectors": connectors(env) if stack.settings.publishes else {},
         "refused": look_at_refused(env, stack.settings.data_dir / "looked.json"),
         "landed": landed(env),
     }
@@ -101,16 +102,15 @@ def slots(stack: Stack) -> list[About] | None:
     return found
 
 
-def connectors(url: str) -> States | None:
+def connectors(env: Env) -> States | None:
     """Return the state of each connector, followed by those of its tasks."""
+    url = env["CONNECT_URL"]
     try:
-        answer = requests.get(
-            f"{url}/connectors",
-            params={"expand": "status"},
-            timeout=5,
-        )
+        with connect_session() as session:
+            answer = session.get(f"{url}/connectors", params={"expand": "status"}, timeout=5)
+        answer.raise_for_status()
         found = answer.json()
-    except requests.RequestException:
+    except (requests.RequestException, OSError):
         return None
     states = {}
     for name in sorted(found):

@@ -11,7 +11,7 @@ import structlog
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from access.kafka import KafkaAccess
-from access.kafka_login import explain
+from access.kafka_login import explain, renew_password
 from service.kafka_errors import classify_errors, raise_first_error, stop_if_final
 from service.outage import AbandonedError, OutageError
 from service.progress import Progress
@@ -64,6 +64,7 @@ class RecordConsumer:
         self.progress = Progress()
         self.committing = ThreadPoolExecutor(1, "commit")
         self.last_poll = time.monotonic()
+        self.was_refused = False  # by a broker that does not let us in
         self.last_refusal = -REFUSAL_SECONDS
         self.restarts = 0  # grows whenever records may come again
         self.waits_for = ""  # what refuses the batch in progress, if it waits for that to end
@@ -71,10 +72,22 @@ class RecordConsumer:
     def note_error(self, error: KafkaError) -> None:
         """Log why the broker does not let us in: the client itself would only try again."""
         sentence = explain(error, KafkaAccess())
+        if not sentence:
+            return
+        self.was_refused = True
         is_due = time.monotonic() > self.last_refusal + REFUSAL_SECONDS
-        if sentence and is_due:
+        if is_due:
             self.last_refusal = time.monotonic()
             log.error("not_let_in", what=sentence)
+
+    def try_new_password(self) -> None:
+        """Try the password that is in the file now, if the broker has refused us.
+
+        Not where it is noticed: a client that is called from its own callback ends the process.
+        """
+        if self.was_refused:
+            self.was_refused = False
+            renew_password(self.consumer)
 
     def join(self) -> None:
         """Join the group: what happens before it holds up no other member."""
@@ -147,6 +160,7 @@ class RecordConsumer:
 
     def begin_batch(self) -> None:
         """Make ready for a batch: the first joins the group, one after an outage resumes."""
+        self.try_new_password()
         if not self.has_joined:
             self.join()
         if self.idling:
@@ -175,6 +189,7 @@ class RecordConsumer:
     def idle(self, seconds: float) -> None:
         """Wait, paused but polling so that the group keeps us; raise if the batch is lost."""
         self.idling = True
+        self.try_new_password()
         self.consumer.pause(self.consumer.assignment())
         deadline = time.monotonic() + seconds
         seconds_left = seconds

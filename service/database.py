@@ -71,7 +71,7 @@ def classify_errors() -> Iterator[None]:
         cause: Any = error.orig
         sqlstate = cause.sqlstate or ""
         no_server_answered = isinstance(error, OperationalError) and not sqlstate
-        what = f"database: {sqlstate or 'no connection'}"
+        what = f"database: {sqlstate or no_connection(cause)}"
         if sqlstate == TOO_SLOW:
             raise TooSlowError(what, sqlstate=sqlstate) from error
         if no_server_answered or sqlstate.startswith(OUTAGES):
@@ -85,6 +85,13 @@ def classify_errors() -> Iterator[None]:
                 f" {cause.diag.message_primary}"
             )
         raise make_refusal(cause.diag) from error
+
+
+def no_connection(cause: Exception) -> str:
+    """Return why no server answered, or why it did not let us in, in the client's own words."""
+    first, *_ = [*str(cause).splitlines(), ""]
+    why = first.rpartition("failed: ")[2]
+    return f"no connection ({why})"
 
 
 def is_rule_defect(diagnosis: Diagnostic) -> bool:

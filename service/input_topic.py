@@ -13,6 +13,7 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 from sqlalchemy import Connection, Engine, text
 
+from access.kafka_login import renew_password
 from service.consumer import Memory
 from service.database import classify_errors, exit_if_missing, wait_out_refusals
 from service.kafka_errors import classify_errors as classify_kafka_errors
@@ -115,6 +116,7 @@ def connect(engine: Engine) -> Iterator[Connection]:
 
 def find_topic_id(admin: AdminClient, settings: Settings) -> str:
     """Return the id of the topic that is there now, or end the process if there is none."""
+    renew_password(admin)
     with classify_kafka_errors(settings, "topic"):
         asked = TopicCollection([settings.input_topic])
         answers = admin.describe_topics(asked, request_timeout=BROKER_SECONDS)

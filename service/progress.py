@@ -9,6 +9,7 @@ from functools import partial
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 
+from access.kafka_login import renew_password
 from service.metrics import LAG
 
 MEASURE_SECONDS = 2.0
@@ -90,6 +91,7 @@ def find_ends(admin: AdminClient, topic: str, numbers: list[int]) -> Offsets:
     """Return where each partition ends, with what its producers have not committed yet."""
     if not numbers:
         return {}
+    renew_password(admin)
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     asked = {TopicPartition(topic, number): latest for number in numbers}
     answers = admin.list_offsets(asked, request_timeout=BROKER_SECONDS)

@@ -14,6 +14,7 @@ import psycopg
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 
+from access.kafka import kafka_connection
 from contract.events import ACCEPTED, EVENTS
 from contract.names import DATABASE, INPUT_TOPIC, SUBSCRIBER
 
@@ -85,7 +86,8 @@ def fresh(prefix: str = "t") -> str:
 
 def send(records: Sequence[Sent], topic: str = TOPIC) -> list[tuple[int, int]]:
     """Send the records in sequence; return the position of each, once all are acknowledged."""
-    producer = Producer(PRODUCER | {"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    connection = kafka_connection(os.environ["KAFKA_BOOTSTRAP_SERVERS"])
+    producer = Producer({**connection, **PRODUCER})
     places: dict[int, tuple[int, int]] = {}
 
     def acknowledged(n: int) -> Callable[[KafkaError | None, KafkaMessage], None]:
@@ -279,7 +281,7 @@ def reader(group: str = "tests") -> Iterator[Consumer]:
     """Return a consumer that is closed after use."""
     consumer = Consumer(
         {
-            "bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"],
+            **kafka_connection(os.environ["KAFKA_BOOTSTRAP_SERVERS"]),
             "group.id": group,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",

@@ -19,9 +19,9 @@ from access.kafka import NO_FILE, KafkaAccess, kafka_connection
 from connect.acls import all_acls, make_acls
 from connect.settings import Settings as ConnectSettings
 from connect.topics import make_topics
-from ops.certificates import make_certificate
 from ops.settings import ROOT, Settings
 from ops.stack.broker import format_command, java, override
+from ops.stack.certificates import make_certificate
 from tests.client import until
 from tests.own_service import free_port
 

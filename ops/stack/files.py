@@ -43,6 +43,16 @@ def write_secret(file: Path, text: str) -> None:
     unfinished.rename(file)
 
 
+def make_password(file: Path) -> str:
+    """Return the password in a file; a random one where there was none.
+
+    It has neither quotes nor backslashes, on which Java's login configuration would break.
+    """
+    if not file.exists():
+        write_secret(file, secrets.token_urlsafe(24))
+    return file.read_text()
+
+
 def make_secrets(settings: Settings) -> None:
     """Make a random password for each role that has none yet, and a pgpass file of all."""
     folder = settings.secrets_dir
@@ -51,11 +61,7 @@ def make_secrets(settings: Settings) -> None:
     server = f"{HOST}:{settings.postgres_port}"
     lines = []
     for role in ROLES:
-        file = folder / f"{role}_password"
-        if not file.exists():
-            password = secrets.token_urlsafe(24)
-            write_secret(file, password)
-        password = file.read_text()
+        password = make_password(folder / f"{role}_password")
         lines.append(f"{server}:*:{role}:{password}\n")
     pgpass = folder / "pgpass"
     write_secret(pgpass, "".join(lines))

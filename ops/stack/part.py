@@ -9,8 +9,10 @@ from pathlib import Path
 
 import requests
 
+from connect.acls import all_acls
 from ops.extra import ExtraProcess, extra_processes
 from ops.jars import Command, Run, jars_folder
+from ops.security import ADMIN, OPS
 from ops.settings import HOST, ROOT, Settings
 from ops.stack import broker, database
 
@@ -22,7 +24,8 @@ class Part:
     """One process of the stack.
 
     `ports` are named by their settings; `ready` returns nothing, or what is still missing;
-    `done` is called once the one-shots of `then` have ended well.
+    `done` is called once the one-shots of `then` have ended well; these have `then_env` on top of
+    what every part knows.
     """
 
     name: str
@@ -32,6 +35,7 @@ class Part:
     env: dict[str, str] = field(default_factory=dict)
     prepare: Callable[[Run], None] = lambda _run: None
     then: dict[str, Command] = field(default_factory=dict)  # one-shots, once it is ready
+    then_env: dict[str, str] = field(default_factory=dict)
     done: Callable[[], None] = lambda: None
     poms: Poms = field(default_factory=dict)
     stop_signal: signal.Signals = signal.SIGTERM
@@ -86,12 +90,18 @@ def postgres(settings: Settings) -> Part:
         prepare=partial(database.prepare, settings),
         then={"migrations": [sys.executable, "-m", "migrations", "upgrade", *slots]},
         done=partial(database.remember_revisions, settings),
+        poms={database.POM: {}} if settings.security else {},
         stop_signal=signal.SIGINT,  # its fast stop; SIGQUIT is the immediate one
     )
 
 
 def kafka(settings: Settings) -> Part:
-    """Return the broker, which is its own controller; then come the topics."""
+    """Return the broker, which is its own controller; then come the topics.
+
+    Where nobody may do what nobody has allowed, users come before, and what they may do after.
+    """
+    steps = ["users", "topics", "acls"] if settings.security else ["topics"]
+    one_shots = {step: [sys.executable, "-m", "connect", step] for step in steps}
     return Part(
         name="kafka",
         argv=broker.command(settings),
@@ -101,7 +111,8 @@ def kafka(settings: Settings) -> Part:
         },
         ready=partial(broker.ready, settings),
         prepare=partial(broker.prepare, settings),
-        then={"topics": [sys.executable, "-m", "connect", "topics"]},
+        then=one_shots,
+        then_env=log_in_as(settings, ADMIN),
         poms={broker.POM: broker.PLACES},
     )
 
@@ -113,7 +124,7 @@ def connect(settings: Settings) -> Part:
         name="connect",
         argv=broker.connect_command(settings),
         ports={"CONNECT_PORT": port},
-        ready=partial(answers, f"http://{HOST}:{port}/health"),
+        ready=partial(worker_answers, settings),
         prepare=partial(broker.prepare_connect, settings),
         then={"connectors": [sys.executable, "-m", "connect", "register"]},
     )
@@ -122,12 +133,14 @@ def connect(settings: Settings) -> Part:
 def audit(settings: Settings) -> Part:
     """Return the audit receiver."""
     port = settings.audit_port
+    url = settings.environment()["AUDIT_URL"]
+    shown = settings.security.of_the_audit_receiver() if settings.security else {}
     return Part(
         name="audit",
         argv=[sys.executable, "-m", "service.audit"],
         ports={"AUDIT_PORT": port},
-        ready=partial(answers, f"http://{HOST}:{port}/readyz"),
-        env={"AUDIT_HOST": HOST, "AUDIT_PORT": str(port)},
+        ready=partial(answers, f"{url}/readyz", ca=trusted_ca(settings)),
+        env={"AUDIT_HOST": HOST, "AUDIT_PORT": str(port), **shown},
     )
 
 
@@ -141,7 +154,12 @@ def service(settings: Settings, number: int) -> Part:
         argv=[sys.executable, "-m", "service"],
         ports={"SERVICE_PORT": port},
         ready=partial(answers, f"http://{HOST}:{port}/readyz"),
-        env={"SERVICE_HOST": HOST, "SERVICE_PORT": str(port), **audit},
+        env={
+            "SERVICE_HOST": HOST,
+            "SERVICE_PORT": str(port),
+            **audit,
+            **log_in_as(settings, "service"),
+        },
     )
 
 
@@ -165,7 +183,7 @@ def extra(settings: Settings, name: str, process: ExtraProcess) -> Part:
         argv=[sys.executable, *command],
         ports={process.port: int(port)},
         ready=partial(answers, url, process.ready_status),
-        env={**process.environment, process.port: str(port)},
+        env={**process.environment, process.port: str(port), **log_in_as(settings, name)},
         then=one_shots,
         poms=poms,
     )
@@ -184,13 +202,44 @@ def land(settings: Settings) -> Part:
         argv=[sys.executable, "-m", "spark.land"],
         ports={},
         ready=ready,
+        env=log_in_as(settings, "land"),
     )
 
 
-def answers(url: str, expected: int = requests.codes.ok) -> str:
+def log_in_as(settings: Settings, name: str) -> dict[str, str]:
+    """Return the settings with which a part is this principal, if the broker asks.
+
+    One that no ACL knows is not a client of the broker, or asks as the commands do.
+    """
+    if settings.security is None:
+        return {}
+    is_known = name == ADMIN or name in all_acls()
+    return settings.security.log_in_as(name if is_known else OPS)
+
+
+def trusted_ca(settings: Settings) -> str | bool:
+    """Return the file of the CA that is trusted; without one, those that this machine trusts."""
+    return str(settings.security.ca) if settings.security else True
+
+
+def worker_answers(settings: Settings) -> str:
+    """Return nothing when the Connect worker is well, else what came instead."""
+    url = f"{settings.environment()['CONNECT_URL']}/health"
+    if settings.security is None:
+        return answers(url)
+    password = settings.security.connect_password.read_text()
+    return answers(url, ca=trusted_ca(settings), login=(OPS, password))
+
+
+def answers(
+    url: str,
+    expected: int = requests.codes.ok,
+    ca: str | bool = True,
+    login: tuple[str, str] | None = None,
+) -> str:
     """Return nothing when the URL answers with this status, else what came instead."""
     try:
-        status = requests.get(url, timeout=2).status_code
+        status = requests.get(url, timeout=2, verify=ca, auth=login).status_code
     except requests.RequestException as failure:
         kind = type(failure).__name__
         return f"{url}: {kind}"

@@ -13,11 +13,13 @@ from signal import Signals
 from dotenv import dotenv_values
 
 from ops.jars import Command, fetch_jars, jars_folder
-from ops.settings import ROOT, Settings
+from ops.security import OPS, PRINCIPALS
+from ops.settings import ROOT, Env, Settings
 from ops.stack.checks import check, check_settings
 from ops.stack.files import make_secrets
 from ops.stack.interrupts import undisturbed
 from ops.stack.part import Part, part_by_name, parts, poms
+from ops.stack.secured import make_files
 from ops.stack.state import Identity, write_state
 from ops.stack.supervisor import OnLine, StackError, Supervisor, until
 from spark.archive import archive_of
@@ -81,7 +83,7 @@ class Stack:
         with self.step(f"start {part.name}"):
             self.start(part.name)
             for name, command in part.then.items():
-                self.run(name, command)
+                self.run(name, command, part.then_env)
             part.done()
 
     def down(self) -> None:
@@ -170,9 +172,9 @@ class Stack:
         """Return where the output of a part goes."""
         return self.supervisor.log(name)
 
-    def run(self, name: str, argv: Command) -> None:
-        """Run one command to its end, in the stack's environment."""
-        self.supervisor.run(name, argv, self.env())
+    def run(self, name: str, argv: Command, env: Env | None = None) -> None:
+        """Run one command to its end, in the stack's environment and with what is given on top."""
+        self.supervisor.run(name, argv, {**self.env(), **(env or {})})
 
     def pass_through(
         self,
@@ -182,10 +184,13 @@ class Stack:
     ) -> int:
         """Run one of the project's own jobs, pass on output and progress, return its exit code."""
         job = module[0]
+        security = self.settings.security
+        principal = PRINCIPALS.get(job, OPS)
+        who = security.log_in_as(principal) if security else {}
         return self.supervisor.pass_through(
             name=f"{job}@{os.getpid()}",  # several may run at once
             argv=[sys.executable, "-m", *module],
-            env=self.env(),
+            env=self.env() | who,
             on_line=on_line,
             on_progress=on_progress,
         )
@@ -200,6 +205,8 @@ class Stack:
         """Check whether it can work at all, then make what every part needs."""
         check(self.settings, missing)
         make_secrets(self.settings)
+        if self.settings.security:
+            make_files(self.settings.security)
         cache = self.settings.jars
         for pom, profiles in poms(self.settings).items():
             folder = jars_folder(cache, pom)
@@ -279,6 +286,6 @@ class Stack:
 
     def remove_data(self) -> None:
         """Remove everything but the jars and the logs, of a stack that is down."""
-        for name in ("data", "delta", "ledger", "secrets"):
+        for name in ("data", "delta", "ledger", "secrets", "tls"):
             folder = self.run_dir / name
             shutil.rmtree(folder, ignore_errors=True)

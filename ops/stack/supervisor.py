@@ -206,6 +206,7 @@ class Supervisor:
         if size > LOG_LIMIT:
             old = file.with_suffix(".log.old")
             file.replace(old)
+        file.touch(mode=0o600)  # what a part says of itself is its owner's business
         log = file.open("ab", buffering=0)
         now = datetime.now().astimezone()
         program = Path(argv[0]).name

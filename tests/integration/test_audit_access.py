@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from access.audit import AuditAccess
-from ops.certificates import CLIENT, make_ca, make_certificate
+from ops.stack.certificates import CLIENT, make_ca, make_certificate
 from ops.stack.stack import Stack
 from service.outage import OutageError
 from service.request import Receiver, connect, send

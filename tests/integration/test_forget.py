@@ -248,7 +248,7 @@ def test_a_store_that_forgets_nothing_says_so(spoiled: Stack) -> None:
     retained = run(env, "--older-than", "14d")
     assert (retained.returncode, "pipeline retention deletes" in retained.stderr) == (2, True)
     gone = run(away, "--older-than", "14d", "--risk-doubles")
-    assert (gone.returncode, "database: no connection; 0 are forgotten" in gone.stderr) == (
+    assert (gone.returncode, "; 0 are forgotten" in gone.stderr) == (
         2,
         True,
     ), gone.stderr

@@ -22,8 +22,8 @@ from confluent_kafka.cimpl import NewTopic
 from access.kafka import KafkaAccess, kafka_connection
 from access.kafka_login import find_reason
 from contract.names import INPUT_TOPIC, SUBSCRIBER
-from ops.certificates import make_ca
 from ops.settings import ROOT
+from ops.stack.certificates import make_ca
 from ops.stack.stack import Stack
 from tests.builders import value
 from tests.client import fresh, query, until
@@ -140,6 +140,7 @@ def test_the_service_says_why_it_is_not_let_in_and_waits(
     env = as_environment(broker, access)
     with own_service(spoiled, fresh("topic"), **env) as service:
         service.until_logged("the broker does not let admin in", SOON)
+        service.until_logged("invalid credentials", count=8)  # it has tried again, and again
         assert service.process.poll() is None
 
 

@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from access.audit import AuditAccess
+from access.connect import ConnectAccess, connect_session
 from access.kafka import KafkaAccess, kafka_connection
 from access.kafka_file import ELSEWHERE, PROMISES, ConfigFileError, read_config
 from access.kafka_java import java_client, spark_source
@@ -167,6 +168,42 @@ ELSEWHERE_SPELLED = [
     "//audit.example",
     "file://audit.example/etc/passwd",
 ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"connect_username": "ops"}, "belong together"),
+        ({"connect_ca_file": Path("ca.pem")}, "CONNECT_CA_FILE needs https"),
+        (
+            {"connect_username": "ops", "connect_password_file": Path("password")},
+            "CONNECT_USERNAME needs https",
+        ),
+    ],
+)
+def test_no_password_of_connect_is_sent_in_clear(settings: dict[str, Any], sentence: str) -> None:
+    """Half of a login is refused, and the whole of it over HTTP."""
+    with pytest.raises(ValidationError, match=sentence):
+        ConnectAccess(connect_url="http://connect:8083", **settings)
+
+
+def test_connect_is_called_with_our_password_and_our_ca(
+    password: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the environment says of other CAs and other passwords changes neither."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/another/ca.pem")
+    ca = tmp_path / "ca.pem"
+    access = ConnectAccess(
+        connect_url="https://connect:8083",
+        connect_ca_file=ca,
+        connect_username="ops",
+        connect_password_file=password,
+    )
+    with connect_session(access) as session:
+        merged = session.merge_environment_settings(access.connect_url, {}, None, None, None)
+        assert (session.auth, merged["verify"]) == (("ops", SECRET), str(ca))
+    with connect_session(ConnectAccess()) as session:
+        assert session.auth is None
 
 
 @pytest.mark.parametrize("url", ELSEWHERE_SPELLED)

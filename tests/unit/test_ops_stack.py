@@ -18,7 +18,7 @@ from ops.extra import ExtraProcess, extra_processes
 from ops.jars import fetch_jars, jars_folder
 from ops.settings import Settings
 from ops.stack import database
-from ops.stack.broker import override
+from ops.stack.broker import override, prepare, prepare_connect, write_broker
 from ops.stack.checks import disk_full, java_unfit, port_taken, refuse_part_of_the_path
 from ops.stack.database import users_of_memory
 from ops.stack.files import ROLES, is_whole, make_secrets
@@ -145,6 +145,39 @@ def test_the_settings_of_a_machine_replace_those_of_the_shared_file(tmp_path: Pa
     shared.write_text("# why\nlisteners=all\nnode.id=1\n")
     override(shared, {"listeners": "one", "log.dirs": "/data"}, tmp_path / "own")
     assert (tmp_path / "own").read_text() == "# why\nnode.id=1\nlisteners=one\nlog.dirs=/data\n"
+
+
+def secured(tmp_path: Path) -> Settings:
+    """Return the settings of a stack that is secured."""
+    (tmp_path / "data").mkdir(exist_ok=True)
+    return Settings(run_dir=tmp_path, jars_dir=tmp_path, secure=True)
+
+
+def test_a_secured_stack_has_no_listener_in_clear(tmp_path: Path) -> None:
+    """Broker and worker are told the shared lines, with this machine's folders and addresses.
+
+    What is left in clear is health and metrics of the service.
+    """
+    settings = secured(tmp_path)
+    write_broker(settings, tmp_path / "data", tmp_path / "broker")
+    prepare_connect(settings, lambda _name, _command: None)
+    text = (tmp_path / "broker").read_text() + (tmp_path / "worker.properties").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert not [line for line in lines if "PLAINTEXT" in line or "http://" in line]
+    assert not [line for line in lines if "/run/secrets" in line.replace(str(tmp_path), "")]
+    assert f"ssl.truststore.location={tmp_path}/tls/ca.pem" in lines
+    urls = [url for name, url in settings.environment().items() if name.endswith("_URL")]
+    in_clear = [url for url in urls if "sslmode=verify-full" not in url and "https" not in url]
+    assert in_clear == [settings.environment()["SERVICE_URL"]]
+
+
+def test_a_broker_from_before_is_not_secured_in_silence(tmp_path: Path) -> None:
+    """Its storage knows no user: it is refused with the way out, and nothing of it is changed."""
+    settings = secured(tmp_path)
+    (tmp_path / "data" / "kafka").mkdir()
+    with pytest.raises(StackError, match=r"SECURE=true: the broker .*pipeline down --data"):
+        prepare(settings, lambda _name, _command: None)
+    assert not (tmp_path / "broker.properties").exists()
 
 
 def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
