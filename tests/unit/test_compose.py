@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.unit.compose_file import ROOT, compose_files, env_examples, read_compose
 
@@ -125,3 +126,38 @@ def test_a_part_that_writes_temporary_files_has_a_place_for_them() -> None:
     for name in writing:
         mounts = [mount.partition(":")[0] for mount in SERVICES[name].get("tmpfs", [])]
         assert "/tmp" in mounts, name  # noqa: S108 - of a container
+
+
+SECURE = ROOT / "compose.secure.yaml"
+
+
+def test_every_part_with_a_client_is_secured() -> None:
+    """compose.secure.yaml has each part of compose.yaml, apart from those that call nobody."""
+    secured = yaml.safe_load(SECURE.read_text())["services"]
+    of_the_core = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    assert of_the_core.keys() - secured.keys() == {"preflight", "secrets"}
+    new = secured.keys() - of_the_core.keys()
+    assert new == {"certificates", "users", "acls"}
+    waited_for = {name for one in secured.values() for name in one.get("depends_on", {})}
+    assert new <= waited_for
+    for name in new:
+        assert secured[name]["cap_drop"] == ["ALL"]
+        assert secured[name]["read_only"] is True
+
+
+def test_no_address_of_a_secured_part_is_in_clear() -> None:
+    """Each URL checks whom it talks to; the only listener in clear is the health check's own."""
+    lines = [line.split("#")[0] for line in SECURE.read_text().splitlines()]
+    urls = re.findall(r"(?:postgresql|https?)://\S+", "\n".join(lines))
+    in_clear = [url for url in urls if "https://" not in url and "sslmode=verify-full" not in url]
+    assert in_clear == []
+    [listeners] = [line for line in lines if "listeners=https" in line]
+    assert listeners.endswith(",http://127.0.0.1:8084")
+    assert "PLAINTEXT" not in "\n".join(lines)
+
+
+def test_the_groups_of_the_files_are_those_of_the_containers() -> None:
+    """What connect/certificates.sh gives to a group, some container is in that group to read."""
+    given = set(re.findall(r"\b200\d\d\b", (ROOT / "connect" / "certificates.sh").read_text()))
+    known = set(re.findall(r'"(200\d\d)"', SECURE.read_text()))
+    assert given == known
