@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from dotenv import dotenv_values
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC, SUBSCRIBER
@@ -35,6 +35,9 @@ class Settings(BaseSettings):
     connect_port: Port = 18083
     audit_port: Port = 18081
     service_port: Port = 18080  # a second service process listens ten above, and so on
+    # Three of each topic's copies, or one. A second broker listens ten above, and so on.
+    brokers: Annotated[Literal[1, 3], BeforeValidator(int)] = 1
+    workers: Annotated[int, Field(ge=1, le=2)] = 1  # of Connect; the second listens ten above
     # More than three service processes would wait: the topic has three partitions.
     services: Annotated[int, Field(ge=1, le=3)] = 1
     input_topic: str = INPUT_TOPIC
@@ -96,6 +99,26 @@ class Settings(BaseSettings):
         return self.run_dir / "jars"
 
     @property
+    def kafka_ports(self) -> list[int]:
+        """Return where each broker listens."""
+        return [self.kafka_port + 10 * number for number in range(self.brokers)]
+
+    @property
+    def kafka_controller_ports(self) -> list[int]:
+        """Return where each broker's controller listens."""
+        return [self.kafka_controller_port + 10 * number for number in range(self.brokers)]
+
+    @property
+    def connect_ports(self) -> list[int]:
+        """Return where each Connect worker listens."""
+        return [self.connect_port + 10 * number for number in range(self.workers)]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Return every broker, so that none of them must be there when a client starts."""
+        return ",".join(f"{HOST}:{port}" for port in self.kafka_ports)
+
+    @property
     def publishes(self) -> bool:
         """Return whether somebody reads the outboxes."""
         return self.adopt != "consumer"
@@ -136,7 +159,8 @@ class Settings(BaseSettings):
             "DATABASE_URL": f"postgresql://app@{server}/{DATABASE}{trusted}",
             "AUDIT_DATABASE_URL": f"postgresql://audit@{server}/{AUDIT_DATABASE}{trusted}",
             "ADMIN_DATABASE_URL": f"postgresql://postgres@{server}/postgres{trusted}",
-            "KAFKA_BOOTSTRAP_SERVERS": f"{HOST}:{self.kafka_port}",
+            "KAFKA_BOOTSTRAP_SERVERS": self.bootstrap_servers,
+            "REPLICATION_FACTOR": str(self.brokers),
             "CONNECT_URL": f"{http}://{HOST}:{self.connect_port}",
             "AUDIT_URL": f"{http}://{HOST}:{self.audit_port}",
             "SERVICE_URL": f"http://{HOST}:{self.service_port}",

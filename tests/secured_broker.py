@@ -20,8 +20,9 @@ from connect.acls import all_acls, make_acls
 from connect.settings import Settings as ConnectSettings
 from connect.topics import make_topics
 from ops.settings import ROOT, Settings
-from ops.stack.broker import format_command, java, override
+from ops.stack.broker import format_command
 from ops.stack.certificates import make_certificate
+from ops.stack.kafka import java, override
 from tests.client import until
 from tests.own_service import free_port
 

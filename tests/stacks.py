@@ -55,7 +55,13 @@ def place_among_judges(item: pytest.Item) -> int:
 
 @contextmanager
 def running(
-    name: str, ports: int, started: frozenset[str] = frozenset(), *, anew: bool = True, **more: Any
+    name: str,
+    ports: int,
+    started: frozenset[str] = frozenset(),
+    *,
+    anew: bool = True,
+    session_seconds: int = 6,
+    **more: Any,
 ) -> Iterator[Stack]:
     """Run a stack in a folder and on ports of its own, with the processes of these extras."""
     extras: dict[str, bool | int | str] = {}
@@ -67,15 +73,15 @@ def running(
         postgres_port=ports + 32,
         kafka_port=ports + 92,
         kafka_controller_port=ports + 93,
-        connect_port=ports + 83,
+        connect_port=ports + 72,
         audit_port=ports + 81,
         service_port=ports + 10,
         extras=extras,
         **more,
     )
     with pytest.MonkeyPatch.context() as patch:
-        # The broker's least: a killed worker is missed sooner.
-        patch.setenv("SESSION_TIMEOUT_MS", "6000")
+        # By default the broker's least: a killed worker is missed sooner.
+        patch.setenv("SESSION_TIMEOUT_MS", str(session_seconds * 1000))
         stack = Stack(settings)
         stack.claim()
         nothing_was_up = stack.supervisor.state().owner == stack.me

@@ -1,6 +1,7 @@
-"""Kafka and Kafka Connect from their jars: the settings of connect/, and this machine's own."""
+"""A Kafka broker from its jars, a controller too: the settings of connect/, and our own."""
 
 import base64
+import socket
 import uuid
 from pathlib import Path
 
@@ -8,79 +9,80 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from access.kafka import KafkaAccess, kafka_connection
-from ops.jars import Command, Run, jars_folder, java_program
-from ops.security import ADMIN, Security
-from ops.settings import HOST, ROOT, Settings
+from ops.jars import Command, Run
+from ops.security import ADMIN
+from ops.settings import HOST, Settings
 from ops.stack.files import is_whole
-from ops.stack.secured import first_users, login_file
+from ops.stack.kafka import CONNECT, java, numbered, of_cluster, of_security, override
+from ops.stack.secured import first_users
 from ops.stack.supervisor import StackError
 
-CONNECT = ROOT / "connect"
-POM = CONNECT / "pom.xml"
-PLACES = {"worker": "worker", "plugin": "plugins/debezium"}  # a profile of the pom -> its folder
-LOGGING = CONNECT / "log4j2.properties"
 FIELDS = KafkaAccess.model_fields.keys()
 KNOWS_USERS = "made-with-users"  # beside the broker's own files
-# Out of memory is a crash, never a broker that lives on without its threads.
-JAVA = ["-XX:+ExitOnOutOfMemoryError", f"-Dlog4j2.configurationFile={LOGGING}"]
 
 
-def java(settings: Settings, options: str, main: str, *arguments: str) -> Command:
-    """Return the command of a program from the worker's jars."""
-    jars = jars_folder(settings.jars, POM) / PLACES["worker"]
-    return [
-        java_program(),
-        *options.split(),
-        *JAVA,
-        "-cp",
-        f"{jars}/*",
-        main,
-        *arguments,
-    ]
-
-
-def command(settings: Settings) -> Command:
+def command(settings: Settings, number: int = 1) -> Command:
     """Return the command of broker and controller in one process."""
-    file = settings.run_dir / "broker.properties"
     return java(
         settings,
         settings.kafka_java_options,
         "kafka.Kafka",
-        str(file),
+        str(settings_file(settings, number)),
     )
 
 
-def connect_command(settings: Settings) -> Command:
-    """Return the command of the Connect worker."""
-    main = "org.apache.kafka.connect.cli.ConnectDistributed"
-    file = settings.run_dir / "worker.properties"
-    options = settings.connect_java_options
-    if settings.security:
-        options += f" -Djava.security.auth.login.config={login_file(settings.security)}"
-    return java(
-        settings,
-        options,
-        main,
-        str(file),
-    )
+def settings_file(settings: Settings, number: int) -> Path:
+    """Return the settings of one broker."""
+    return settings.run_dir / f"{numbered('broker', number)}.properties"
 
 
-def prepare(settings: Settings, run: Run) -> None:
+def data_of(settings: Settings, number: int) -> Path:
+    """Return where one broker keeps its data."""
+    return settings.data_dir / numbered("kafka", number)
+
+
+def prepare(settings: Settings, run: Run, number: int = 1) -> None:
     """Make the storage once, and write the settings at each start."""
-    data = settings.data_dir / "kafka"
+    data = data_of(settings, number)
+    refuse_another_cluster(settings)
     refuse_without_users(settings, data)
-    write_broker(settings, data, settings.run_dir / "broker.properties")
+    write_broker(settings, data, settings_file(settings, number), number)
     with is_whole(data) as folder:
         if folder:
-            unfinished = settings.run_dir / "format.properties"
-            write_broker(settings, folder, unfinished)
-            command = format_command(settings, unfinished)
-            if settings.security is None:
-                run("format", command)
-            else:
-                with first_users(settings.security) as users:
-                    run("format", [*command, f"@{users}"])
-                (folder / KNOWS_USERS).touch()
+            make_storage(settings, run, folder, number)
+
+
+def make_storage(settings: Settings, run: Run, folder: Path, number: int) -> None:
+    """Make the storage of a new broker, and its first users if it asks who comes."""
+    file = settings.run_dir / "format.properties"
+    write_broker(settings, folder, file, number)
+    command = format_command(settings, file)
+    if settings.security is None:
+        run("format", command)
+        return
+    with first_users(settings.security) as users:
+        run("format", [*command, f"@{users}"])
+    (folder / KNOWS_USERS).touch()
+
+
+def refuse_another_cluster(settings: Settings) -> None:
+    """Refuse the data of another number of brokers: its topics have as many copies as it had."""
+    file = settings.data_dir / "brokers"
+    made = count_made(settings, file)
+    if made not in (0, settings.brokers):
+        raise StackError(
+            f"BROKERS={settings.brokers}: the data in {settings.run_dir} was made with {made}:"
+            " set another RUN_DIR, or begin with empty data (pipeline down --data)"
+        )
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(str(settings.brokers))
+
+
+def count_made(settings: Settings, file: Path) -> int:
+    """Return for how many brokers the data was made: 0 without data, 1 before they were counted."""
+    if file.exists():
+        return int(file.read_text())
+    return int(data_of(settings, 1).exists())
 
 
 def refuse_without_users(settings: Settings, data: Path) -> None:
@@ -94,94 +96,70 @@ def refuse_without_users(settings: Settings, data: Path) -> None:
 
 
 def format_command(settings: Settings, file: Path) -> Command:
-    """Return the command that makes the storage of a new cluster."""
-    random_id = base64.urlsafe_b64encode(uuid.uuid4().bytes)
-    cluster = random_id.decode().rstrip("=")
+    """Return the command that makes the storage of a broker."""
     return java(
         settings,
         settings.kafka_java_options,
         "kafka.tools.StorageTool",
         "format",
         # With =, because one id in 64 begins with a dash, and would be taken for another option.
-        f"--cluster-id={cluster}",
+        f"--cluster-id={cluster_id(settings)}",
         "-c",
         str(file),
     )
 
 
-def write_broker(settings: Settings, folder: Path, file: Path) -> None:
+def cluster_id(settings: Settings) -> str:
+    """Return the random id that all brokers of this stack have."""
+    file = settings.data_dir / "cluster-id"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        random_id = base64.urlsafe_b64encode(uuid.uuid4().bytes)
+        file.write_text(random_id.decode().rstrip("="))
+    return file.read_text()
+
+
+def write_broker(settings: Settings, folder: Path, file: Path, number: int = 1) -> None:
     """Write connect/broker.properties with the addresses and the folder of this machine."""
-    broker = f"{HOST}:{settings.kafka_port}"
-    controller = f"{HOST}:{settings.kafka_controller_port}"
     protocol = "SASL_SSL" if settings.security else "PLAINTEXT"
+    broker = f"{HOST}:{settings.kafka_ports[number - 1]}"
+    controllers = [f"{HOST}:{port}" for port in settings.kafka_controller_ports]
+    voters = [f"{node}@{address}" for node, address in enumerate(controllers, start=1)]
     machine = {
-        "listeners": f"{protocol}://{broker},CONTROLLER://{controller}",
+        "node.id": str(number),
+        "listeners": f"{protocol}://{broker},CONTROLLER://{controllers[number - 1]}",
         "advertised.listeners": f"{protocol}://{broker}",
-        "controller.quorum.voters": f"1@{controller}",
+        "controller.quorum.voters": ",".join(voters),
         "log.dirs": str(folder),
     }
-    override(CONNECT / "broker.properties", of_security(settings, "broker") | machine, file)
+    layers = of_cluster("broker", is_cluster=settings.brokers > 1)
+    layers |= of_security(settings, "broker") | machine
+    override(CONNECT / "broker.properties", layers, file)
 
 
-def prepare_connect(settings: Settings, _run: Run) -> None:
-    """Write connect/worker.properties with the settings that it leaves to the machine."""
-    plugins = jars_folder(settings.jars, POM) / "plugins"
-    http = "https" if settings.security else "http"
-    machine = {
-        "bootstrap.servers": f"{HOST}:{settings.kafka_port}",
-        "listeners": f"{http}://{HOST}:{settings.connect_port}",
-        "plugin.path": str(plugins),
-        "config.providers.dir.param.allowed.paths": str(settings.secrets_dir),
-    }
-    file = settings.run_dir / "worker.properties"
-    override(CONNECT / "worker.properties", of_security(settings, "worker") | machine, file)
-
-
-def of_security(settings: Settings, name: str) -> dict[str, str]:
-    """Return the lines of connect/NAME.secure.properties, with the folders of this machine."""
-    if settings.security is None:
-        return {}
-    text = (CONNECT / f"{name}.secure.properties").read_text()
-    here = replace_folders(text, settings.security)
-    found = {}
-    for line in here.splitlines():
-        key, equals, value = line.partition("=")
-        if equals and not line.startswith("#"):
-            found[key] = value
-    return found
-
-
-def replace_folders(text: str, security: Security) -> str:
-    """Return a text with our folders for those of the containers."""
-    with_secrets = text.replace("/run/secrets", str(security.secrets))
-    return with_secrets.replace("/run/tls", str(security.tls))
-
-
-def override(shared: Path, machine: dict[str, str], file: Path) -> None:
-    """Write the shared lines without those that this machine replaces, then the machine's own."""
-    lines = []
-    for line in shared.read_text().splitlines():
-        key, _, _ = line.partition("=")
-        if key.strip() not in machine:
-            lines.append(line)
-    for key, value in machine.items():
-        lines.append(f"{key}={value}")
-    file.write_text("\n".join(lines) + "\n")
-
-
-def ready(settings: Settings) -> str:
+def ready(settings: Settings, number: int = 1) -> str:
     """Return nothing when the broker gives its metadata, else why it does not."""
     client = AdminClient(
         {
-            **kafka_connection(f"{HOST}:{settings.kafka_port}", as_admin(settings)),
+            **kafka_connection(settings.bootstrap_servers, as_admin(settings)),
             "log_level": 0,
         }
     )
     try:
-        client.list_topics(timeout=1)
+        found = client.list_topics(timeout=1)
     except KafkaException as failure:
         error = failure.args[0]
         return str(error.str())
+    return "" if number in found.brokers else f"the cluster does not know broker {number} yet"
+
+
+def has_begun(settings: Settings, number: int) -> str:
+    """Return nothing when the broker's controller listens: without a second one it does no more."""
+    port = settings.kafka_controller_ports[number - 1]
+    try:
+        socket.create_connection((HOST, port), timeout=1).close()
+    except OSError as failure:
+        return f"its controller does not listen at {port}: {failure.strerror}"
     return ""
 
 

@@ -14,7 +14,8 @@ from ops.extra import ExtraProcess, extra_processes
 from ops.jars import Command, Run, jars_folder
 from ops.security import ADMIN, OPS
 from ops.settings import HOST, ROOT, Settings
-from ops.stack import broker, database
+from ops.stack import broker, database, worker
+from ops.stack.kafka import PLACES, POM, numbered
 
 Poms = dict[Path, dict[str, str]]  # of each pom, its profiles and the folder of their jars
 
@@ -39,13 +40,16 @@ class Part:
     done: Callable[[], None] = lambda: None
     poms: Poms = field(default_factory=dict)
     stop_signal: signal.Signals = signal.SIGTERM
+    group: str = ""  # parts that are asked to stop together, since each waits for another
 
 
 def parts(settings: Settings) -> list[Part]:
     """Return the parts of this stack in the sequence in which they start."""
-    found = [postgres(settings), kafka(settings)]
+    brokers = range(1, settings.brokers + 1)
+    found = [postgres(settings), *[kafka(settings, number) for number in brokers]]
     if settings.publishes:
-        found.append(connect(settings))
+        workers = range(1, settings.workers + 1)
+        found += [connect(settings, number) for number in workers]
     if settings.audits:
         found.append(audit(settings))
     processes = settings.extra_processes()
@@ -95,38 +99,42 @@ def postgres(settings: Settings) -> Part:
     )
 
 
-def kafka(settings: Settings) -> Part:
-    """Return the broker, which is its own controller; then come the topics.
+def kafka(settings: Settings, number: int) -> Part:
+    """Return a broker, which is a controller too; after the last come the topics.
 
     Where nobody may do what nobody has allowed, users come before, and what they may do after.
+    Without a second one, the first of several cannot do more than begin.
     """
+    is_last = number == settings.brokers
     steps = ["users", "topics", "acls"] if settings.security else ["topics"]
     one_shots = {step: [sys.executable, "-m", "connect", step] for step in steps}
     return Part(
-        name="kafka",
-        argv=broker.command(settings),
+        name=numbered("kafka", number),
+        argv=broker.command(settings, number),
         ports={
-            "KAFKA_PORT": settings.kafka_port,
-            "KAFKA_CONTROLLER_PORT": settings.kafka_controller_port,
+            "KAFKA_PORT": settings.kafka_ports[number - 1],
+            "KAFKA_CONTROLLER_PORT": settings.kafka_controller_ports[number - 1],
         },
-        ready=partial(broker.ready, settings),
-        prepare=partial(broker.prepare, settings),
-        then=one_shots,
+        ready=partial(broker.ready if is_last else broker.has_begun, settings, number),
+        prepare=partial(broker.prepare, settings, number=number),
+        then=one_shots if is_last else {},
         then_env=log_in_as(settings, ADMIN),
-        poms={broker.POM: broker.PLACES},
+        poms={POM: PLACES},
+        group="kafka",
     )
 
 
-def connect(settings: Settings) -> Part:
-    """Return the Connect worker; then come the connectors."""
-    port = settings.connect_port
+def connect(settings: Settings, number: int) -> Part:
+    """Return a Connect worker; after the last come the connectors."""
+    is_last = number == settings.workers
+    one_shots = {"connectors": [sys.executable, "-m", "connect", "register"]}
     return Part(
-        name="connect",
-        argv=broker.connect_command(settings),
-        ports={"CONNECT_PORT": port},
-        ready=partial(worker_answers, settings),
-        prepare=partial(broker.prepare_connect, settings),
-        then={"connectors": [sys.executable, "-m", "connect", "register"]},
+        name=numbered("connect", number),
+        argv=worker.command(settings, number),
+        ports={"CONNECT_PORT": settings.connect_ports[number - 1]},
+        ready=partial(worker.find_missing, settings, number),
+        prepare=partial(worker.prepare, settings, number=number),
+        then=one_shots if is_last else {},
     )
 
 
@@ -146,7 +154,7 @@ def audit(settings: Settings) -> Part:
 
 def service(settings: Settings, number: int) -> Part:
     """Return one of the service processes: `service`, `service-2`, `service-3`."""
-    name = "service" if number == 1 else f"service-{number}"
+    name = numbered("service", number)
     port = settings.service_port + 10 * (number - 1)
     audit = {} if settings.audits else {"AUDIT_MODE": "none"}
     return Part(
@@ -222,24 +230,14 @@ def trusted_ca(settings: Settings) -> str | bool:
     return str(settings.security.ca) if settings.security else True
 
 
-def worker_answers(settings: Settings) -> str:
-    """Return nothing when the Connect worker is well, else what came instead."""
-    url = f"{settings.environment()['CONNECT_URL']}/health"
-    if settings.security is None:
-        return answers(url)
-    password = settings.security.connect_password.read_text()
-    return answers(url, ca=trusted_ca(settings), login=(OPS, password))
-
-
 def answers(
     url: str,
     expected: int = requests.codes.ok,
     ca: str | bool = True,
-    login: tuple[str, str] | None = None,
 ) -> str:
     """Return nothing when the URL answers with this status, else what came instead."""
     try:
-        status = requests.get(url, timeout=2, verify=ca, auth=login).status_code
+        status = requests.get(url, timeout=2, verify=ca).status_code
     except requests.RequestException as failure:
         kind = type(failure).__name__
         return f"{url}: {kind}"

@@ -279,10 +279,19 @@ class Stack:
         for name in [*one_shots, *reversed(started)]:
             if self.supervisor.identity(name):
                 with self.step(f"stop {name}"):
+                    self.ask_group_to_stop(name)
                     self.stop(name)
         state = self.supervisor.state()
         if not state.processes:
             self.own(None)
+
+    def ask_group_to_stop(self, name: str) -> None:
+        """Ask every part of a group at once: the last broker alone would wait for a quorum."""
+        group = self.parts[name].group if name in self.parts else ""
+        if group:
+            for part in self.parts.values():
+                if part.group == group:
+                    self.supervisor.send(part.name, part.stop_signal)
 
     def remove_data(self) -> None:
         """Remove everything but the jars and the logs, of a stack that is down."""

@@ -18,7 +18,8 @@ from migrations import server
 from migrations.settings import Settings as Migrations
 from ops.extra import extra_processes
 from ops.settings import OUTBOXES, ROOT, Settings
-from ops.stack import broker, database, files
+from ops.stack import broker, database, files, worker
+from ops.stack.kafka import JAVA, LOGGING
 from ops.stack.part import Part, parts
 from service.audit.settings import Settings as Audit
 from service.settings import Settings as Service
@@ -200,13 +201,13 @@ def compare_kafka(service: Mapping[str, Any], stack: Settings) -> Iterator[str]:
     for key in sorted((ours.keys() & theirs.keys()) - BROKER_PLACES):
         yield from differ(f"kafka: {key}", ours[key].replace(HOST_LISTENER, ""), theirs[key])
     yield from compare_java("kafka", service, stack.kafka_java_options)
-    logging = str(broker.LOGGING.relative_to(ROOT))
+    logging = str(LOGGING.relative_to(ROOT))
     yield from differ("kafka: logging", sources["/etc/kafka/log4j2.properties"], logging)
 
 
 def compare_connect(service: Mapping[str, Any], stack: Settings) -> Iterator[str]:
     """Compare connect/worker.properties, which the image starts with, and nothing over it."""
-    broker.prepare_connect(stack, lambda _name, _argv: None)
+    worker.prepare(stack, lambda _name, _argv: None)
     theirs = properties((stack.run_dir / "worker.properties").read_text())
     ours = properties((ROOT / "connect" / "worker.properties").read_text())
     started = "/opt/connect/worker.properties" in (ROOT / "connect" / "Dockerfile").read_text()
@@ -221,7 +222,7 @@ def compare_java(name: str, service: Mapping[str, Any], options: str) -> Iterato
     """Compare the options of the virtual machine."""
     environment = service["environment"]
     yield from differ(f"{name}: Java options", environment["KAFKA_HEAP_OPTS"], options)
-    yield from differ(f"{name}: Java", environment["KAFKA_JVM_PERFORMANCE_OPTS"], broker.JAVA[0])
+    yield from differ(f"{name}: Java", environment["KAFKA_JVM_PERFORMANCE_OPTS"], JAVA[0])
 
 
 def mounts(service: Mapping[str, Any]) -> dict[str, str]:

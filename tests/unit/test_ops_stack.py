@@ -17,11 +17,12 @@ from ops.cli import explain
 from ops.extra import ExtraProcess, extra_processes
 from ops.jars import fetch_jars, jars_folder
 from ops.settings import Settings
-from ops.stack import database
-from ops.stack.broker import override, prepare, prepare_connect, write_broker
+from ops.stack import database, worker
+from ops.stack.broker import prepare, write_broker
 from ops.stack.checks import disk_full, java_unfit, port_taken, refuse_part_of_the_path
 from ops.stack.database import users_of_memory
 from ops.stack.files import ROLES, is_whole, make_secrets
+from ops.stack.kafka import override
 from ops.stack.part import parts
 from ops.stack.state import Identity, State, read_state, write_state
 from ops.stack.supervisor import StackError
@@ -160,7 +161,7 @@ def test_a_secured_stack_has_no_listener_in_clear(tmp_path: Path) -> None:
     """
     settings = secured(tmp_path)
     write_broker(settings, tmp_path / "data", tmp_path / "broker")
-    prepare_connect(settings, lambda _name, _command: None)
+    worker.prepare(settings, lambda _name, _command: None)
     text = (tmp_path / "broker").read_text() + (tmp_path / "worker.properties").read_text()
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert not [line for line in lines if "PLAINTEXT" in line or "http://" in line]

@@ -23,6 +23,7 @@ from ops.extra import Value, extra_processes
 from ops.jars import Run
 from ops.settings import HOST, Settings
 from ops.stack import broker
+from ops.stack.kafka import override
 from ops.stack.stack import Stack, Step
 from ops.stack.supervisor import StackError
 
@@ -132,7 +133,7 @@ def prepare_proxied_broker(settings: Settings, run: Run, proxy: KafkaProxy) -> N
         "listener.security.protocol.map": ",".join(protocols),
     }
     file = settings.run_dir / "broker.properties"
-    broker.override(file, listeners, file)
+    override(file, listeners, file)
 
 
 def connect_as_admin(

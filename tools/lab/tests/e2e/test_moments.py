@@ -24,8 +24,8 @@ from confluent_kafka.admin import AdminClient
 from lab.faults.clock import Clock, build_library
 from ops.jars import jars_folder
 from ops.settings import HOST, ROOT
-from ops.stack import broker
 from ops.stack.database import as_somebody, tool
+from ops.stack.kafka import POM, java
 from ops.stack.stack import Stack
 from ops.topic import read
 from tests.client import away, connect, ends, events, fresh, query, until, until_handled
@@ -56,7 +56,7 @@ def own_stack() -> Iterator[Stack]:
 @pytest.fixture
 def own(own_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
     """The same, with its addresses in the environment, and what the page uses on the PATH."""
-    jars = jars_folder(own_stack.settings.jars, broker.POM) / "worker"
+    jars = jars_folder(own_stack.settings.jars, POM) / "worker"
     groups = tmp_path / "kafka-consumer-groups.sh"
     main = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
     groups.write_text(f'#!/bin/sh\nexec java -XX:TieredStopAtLevel=1 -cp "{jars}/*" {main} "$@"\n')
@@ -401,7 +401,7 @@ def second_worker(stack: Stack) -> Iterator[str]:
     file.write_text(first.replace(f":{stack.settings.connect_port}", f":{SECOND_WORKER_PORT}"))
     main = "org.apache.kafka.connect.cli.ConnectDistributed"
     options = stack.settings.connect_java_options
-    command = broker.java(stack.settings, options, main, str(file))
+    command = java(stack.settings, options, main, str(file))
     stack.supervisor.spawn("connect-2", command, stack.env())
     try:
         yield f"{HOST}:{SECOND_WORKER_PORT}"

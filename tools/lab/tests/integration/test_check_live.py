@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from ops.cli import app
 from ops.jars import jars_folder
 from ops.settings import ROOT
-from ops.stack.broker import POM
+from ops.stack.kafka import POM
 from ops.stack.stack import Stack
 from pipeline_check.live.look import look
 from pipeline_check.reading.read import read

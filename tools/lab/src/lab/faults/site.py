@@ -26,7 +26,7 @@ from lab.faults.slots import SilenceWatch
 from lab.faults.wire import Wire
 from ops.jars import Run
 from ops.settings import HOST, Settings
-from ops.stack import broker
+from ops.stack.kafka import override
 from ops.stack.part import Part, land
 from ops.stack.stack import Stack, Step
 
@@ -109,7 +109,7 @@ class Site:
             part.prepare(run)
             settings = self.stack.settings
             file = settings.run_dir / "broker.properties"
-            broker.override(file, BROKER | self.listeners(settings), file)
+            override(file, BROKER | self.listeners(settings), file)
 
         return replace(part, prepare=prepare)
 
@@ -137,7 +137,7 @@ class Site:
             part.prepare(run)
             file = self.stack.settings.run_dir / "worker.properties"
             servers = {"bootstrap.servers": self.address("connect-kafka")}
-            broker.override(file, WORKER | servers, file)
+            override(file, WORKER | servers, file)
 
         urls = [
             f"{name}={self.wired(name, 'connect-postgres')}"

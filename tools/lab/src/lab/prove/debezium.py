@@ -10,7 +10,8 @@ from lab.environment import connect_as_admin
 from lab.prove.job import LANES, SHORT_BACKOFF, Job
 from ops.jars import Run
 from ops.settings import Settings
-from ops.stack import broker, part
+from ops.stack import part, worker
+from ops.stack.kafka import override
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError, until
 
@@ -50,7 +51,7 @@ def send(stack: Stack, job: Job) -> int:
         "bootstrap.servers": job.bootstrap,
     }
     stack.parts["connect"] = replace(
-        part.connect(stack.settings),
+        part.connect(stack.settings, 1),
         prepare=lambda run: prepare_worker(stack.settings, run, settings),
     )
     stack.up()
@@ -90,10 +91,10 @@ def refuse_if_failed(stack: Stack) -> None:
 
 def prepare_worker(settings: Settings, run: Run, producer: Mapping[str, str]) -> None:
     """Prepare this project's worker with these producers, and no pause before it begins."""
-    broker.prepare_connect(settings, run)
+    worker.prepare(settings, run)
     file = settings.run_dir / "worker.properties"
     lines = file.read_text().splitlines()
     kept = [line for line in lines if not line.startswith("producer.")]
     own = [f"producer.{key}={value}" for key, value in producer.items()]
     file.write_text("\n".join([*kept, *own]) + "\n")
-    broker.override(file, {"scheduled.rebalance.max.delay.ms": "0"}, file)
+    override(file, {"scheduled.rebalance.max.delay.ms": "0"}, file)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lab.environment import make_topic
 from lab.prove.job import PARTITIONS, SHORT_BACKOFF, Job
-from ops.stack.broker import java
+from ops.stack.kafka import java
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError
 
