@@ -140,6 +140,8 @@ class Settings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """Return the names that every part, `.run/env` and the tests know; passwords as files."""
         names = self._addresses() | self._places()
+        if self.brokers > 1:
+            names["REPLICATION_FACTOR"] = str(self.brokers)
         if self.security:
             names |= self.security.environment()
         for process in self.extra_processes().values():
@@ -160,7 +162,6 @@ class Settings(BaseSettings):
             "AUDIT_DATABASE_URL": f"postgresql://audit@{server}/{AUDIT_DATABASE}{trusted}",
             "ADMIN_DATABASE_URL": f"postgresql://postgres@{server}/postgres{trusted}",
             "KAFKA_BOOTSTRAP_SERVERS": self.bootstrap_servers,
-            "REPLICATION_FACTOR": str(self.brokers),
             "CONNECT_URL": f"{http}://{HOST}:{self.connect_port}",
             "AUDIT_URL": f"{http}://{HOST}:{self.audit_port}",
             "SERVICE_URL": f"http://{HOST}:{self.service_port}",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, NoReturn
 
-from confluent_kafka import TopicCollection
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 from sqlalchemy import Connection, Engine, text
 
@@ -20,7 +20,8 @@ from service.kafka_errors import classify_errors as classify_kafka_errors
 from service.logs import exit_with_error
 from service.settings import Settings
 
-BROKER_SECONDS = 5.0
+BROKER_SECONDS = 2.0
+UNANSWERED = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT}
 URL_SAFE = str.maketrans("/+", "_-")  # as Kafka's own tools write ids; a slash ends a name
 
 TOPICS = text("""
@@ -115,12 +116,27 @@ def connect(engine: Engine) -> Iterator[Connection]:
 
 
 def find_topic_id(admin: AdminClient, settings: Settings) -> str:
-    """Return the id of the topic that is there now, or end the process if there is none."""
+    """Return the id of the topic that is there now, or end the process if there is none.
+
+    The client asks the broker that it takes for the controller, and waits for that one alone, even
+    if it is gone for good. So where it does not answer, the others are asked who is there.
+    """
+    topic = settings.input_topic
     renew_password(admin)
     with classify_kafka_errors(settings, "topic"):
-        asked = TopicCollection([settings.input_topic])
-        answers = admin.describe_topics(asked, request_timeout=BROKER_SECONDS)
-        found = answers[settings.input_topic].result()
+        try:
+            return ask_topic_id(admin, topic)
+        except KafkaException as failure:
+            if failure.args[0].code() not in UNANSWERED:
+                raise
+        admin.list_topics(topic, timeout=BROKER_SECONDS)
+        return ask_topic_id(admin, topic)
+
+
+def ask_topic_id(admin: AdminClient, topic: str) -> str:
+    """Return the id that the controller knows."""
+    answers = admin.describe_topics(TopicCollection([topic]), request_timeout=BROKER_SECONDS)
+    found = answers[topic].result()
     return str(found.topic_id).translate(URL_SAFE)
 
 

@@ -6,7 +6,10 @@ import subprocess
 from pathlib import Path
 
 from confluent_kafka import ConsumerGroupState
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported without a type
+    AdminClient,
+    ConsumerGroupDescription,
+)
 
 from access.connect import connect_session
 from access.kafka import kafka_connection
@@ -31,16 +34,22 @@ def leader(_stack: Stack) -> str:
     return numbered("kafka", topic.partitions[0].leader)
 
 
+def describe_group() -> ConsumerGroupDescription:
+    """Return the service's group."""
+    client = admin()  # as long as it is asked: an answer to a client that is gone never comes
+    described = client.describe_consumer_groups([SUBSCRIBER], request_timeout=SOON)
+    found: ConsumerGroupDescription = described[SUBSCRIBER].result(SOON)
+    return found
+
+
 def coordinator(_stack: Stack) -> str:
     """Return the broker that keeps the service's group."""
-    described = admin().describe_consumer_groups([SUBSCRIBER], request_timeout=SOON)
-    return numbered("kafka", described[SUBSCRIBER].result(SOON).coordinator.id)
+    return numbered("kafka", describe_group().coordinator.id)
 
 
 def members(_stack: Stack) -> int:
     """Return how many services the group has, once it is at rest; 0 in a rebalance."""
-    described = admin().describe_consumer_groups([SUBSCRIBER], request_timeout=SOON)
-    group = described[SUBSCRIBER].result(SOON)
+    group = describe_group()
     return len(group.members) if group.state == ConsumerGroupState.STABLE else 0
 
 

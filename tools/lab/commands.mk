@@ -1,6 +1,6 @@
 # What `make` can do because the lab is here.
 
-.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-repair prove-faults
+.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-faults
 
 bench: venv ## measure speed and cost
 	@$(BIN)/pipeline bench
@@ -8,7 +8,7 @@ bench: venv ## measure speed and cost
 # What is too slow for `make test`. Each part ends with its time.
 PROVE := PROVE=1 $(BIN)/pytest --durations=5
 
-prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-repair prove-faults ## everything below; `make -k prove` goes on after a failure
+prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-faults ## everything below; `make -k prove` goes on after a failure
 
 prove-copies: venv ## every kind of copy, and the whole tests of three of them
 	@$(PROVE) tests/copy tests/integration/test_extras.py
@@ -41,6 +41,9 @@ prove-lake: venv ## every dangerous moment of the lake, and what reconciliation 
 
 prove-repair: venv ## every act of repair, and a repair that is killed at each step
 	@$(PROVE) tests/e2e/test_repair.py
+
+prove-cluster: venv ## three brokers and two workers, secured: whoever may die, dies under load
+	@$(PROVE) tests/cluster
 
 prove-faults: venv ## a slice of the matrix, and ten published defects, built in again one at a time
 	@$(PROVE) tools/lab/tests/e2e/test_faults.py tools/lab/tests/e2e/test_faults_defects.py
