@@ -1,4 +1,4 @@
-"""python -m connect users | topics | acls | register: from a bare cluster to a running pipeline."""
+"""python -m connect STEP: from a bare cluster to a running pipeline, one step after the other."""
 
 import argparse
 
@@ -6,7 +6,7 @@ from confluent_kafka import KafkaException
 from psycopg import OperationalError
 from requests import RequestException
 
-from connect.acls import make_acls
+from connect.acls import check_acls, make_acls
 from connect.files import SettingsError
 from connect.register import register
 from connect.settings import Settings
@@ -17,6 +17,7 @@ STEPS = {
     "users": make_users,
     "topics": make_topics,
     "acls": make_acls,
+    "check-acls": check_acls,
     "register": register,
 }
 

@@ -5,7 +5,7 @@ with their passwords, are made by whoever runs the cluster.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported without a type
     AclBinding,
@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported wi
 )
 
 from access.kafka import kafka_connection
-from connect.files import ACLS, read_json
+from connect.files import ACLS, SettingsError, read_json
 from connect.settings import Settings
 from connect.topics import published_topics, refuse_without_login
 from contract.extras import manifests
@@ -78,13 +78,46 @@ def make_acls(settings: Settings) -> list[str]:
     timeout = settings.connect_timeout_seconds
     refuse_without_login(settings.kafka_bootstrap_servers)
     admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
-    there = set(admin.describe_acls(ANY_ACL, request_timeout=timeout).result(timeout))
-    wanted = permissions(all_acls(settings.input_topic, settings.group_id))
-    missing = [one for one in wanted if one.binding not in there]
+    there = read_acls(admin, timeout)
+    missing = [one for one in wanted(settings) if one.binding not in there]
     answers = admin.create_acls([one.binding for one in missing]) if missing else {}
     for answer in answers.values():
         answer.result(timeout)
     return [str(one) for one in missing]
+
+
+def check_acls(settings: Settings) -> list[str]:
+    """Compare what is allowed with what acls.json says; refuse every difference, each way."""
+    refuse_without_login(settings.kafka_bootstrap_servers)
+    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
+    there = read_acls(admin, settings.connect_timeout_seconds)
+    known = {one.binding: one for one in wanted(settings)}
+    missing = [f"not allowed: {one}" for binding, one in known.items() if binding not in there]
+    further = [f"in no file: {describe(binding)}" for binding in there - known.keys()]
+    if missing or further:
+        raise SettingsError("; ".join([*missing, *sorted(further)]))
+    return [f"{len(known)} permissions, and no other"]
+
+
+def read_acls(admin: AdminClient, timeout: float) -> set[AclBinding]:
+    """Return everything that the broker allows or denies."""
+    return set(admin.describe_acls(ANY_ACL, request_timeout=timeout).result(timeout))
+
+
+def wanted(settings: Settings) -> list[Permission]:
+    """Return everything that has to be allowed."""
+    return list(permissions(all_acls(settings.input_topic, settings.group_id)))
+
+
+def describe(binding: Any) -> str:
+    """Return as people read it what somebody has allowed or denied by hand: an AclBinding."""
+    kind = binding.restype.name.lower()
+    may = "may" if binding.permission_type == AclPermissionType.ALLOW else "may not"
+    name = binding.name
+    if binding.resource_pattern_type == ResourcePatternType.PREFIXED:
+        name += ALL
+    who = binding.principal.removeprefix("User:")
+    return f"{who} {may} {binding.operation.name} {kind} {name} from {binding.host}"
 
 
 def all_acls(input_topic: str = INPUT_TOPIC, group_id: str = SUBSCRIBER) -> Acls:

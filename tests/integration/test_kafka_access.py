@@ -1,5 +1,6 @@
 """Clients of a broker that encrypts and asks for a password: who gets in, and what others read."""
 
+import os
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported without a type
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -21,6 +23,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from access.kafka import KafkaAccess, kafka_connection
 from access.kafka_login import find_reason
+from connect.acls import Permission
 from contract.names import INPUT_TOPIC, SUBSCRIBER
 from ops.settings import ROOT
 from ops.stack.certificates import make_ca
@@ -295,3 +298,59 @@ def test_a_group_of_its_own_opens_no_other_topic(allowed: SecuredBroker) -> None
     """The service reads its topic in its group, and no other topic in the same group."""
     assert read_from(allowed, "service", INPUT_TOPIC, SUBSCRIBER) == ""
     assert read_from(allowed, "service", FULFILLMENTS, SUBSCRIBER) == DENIED_TOPIC
+
+
+def run_connect(broker: SecuredBroker, step: str) -> "subprocess.CompletedProcess[str]":
+    """Run one step of the setup as the administrator."""
+    return subprocess.run(
+        [sys.executable, "-m", "connect", step],
+        env=os.environ | as_environment(broker, broker.access()),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_what_is_allowed_by_hand_is_seen_and_what_is_missing_too(allowed: SecuredBroker) -> None:
+    """As it was set up there is no difference; then one permission is added, and one taken away."""
+    good = run_connect(allowed, "check-acls")
+    assert good.returncode == 0, good.stderr
+    admin = administrator(allowed)
+    by_hand = Permission("land", "topics", INPUT_TOPIC, "WRITE").binding
+    of_the_file = Permission("producer", "topics", INPUT_TOPIC, "WRITE").binding
+    admin.create_acls([by_hand])[by_hand].result(SOON)
+    remove(admin, of_the_file)
+    wanted = (
+        f"not allowed: producer may WRITE topic {INPUT_TOPIC};"
+        f" in no file: land may WRITE topic {INPUT_TOPIC} from *"
+    )
+    until(
+        lambda: run_connect(allowed, "check-acls").stderr,
+        lambda said: wanted in said,
+        30,
+        "the differences are not told",
+    )
+    remove(admin, by_hand)
+    assert "producer may WRITE" in run_connect(allowed, "acls").stdout
+    until(
+        lambda: run_connect(allowed, "check-acls").returncode,
+        lambda code: code == 0,
+        30,
+        "there is still a difference",
+    )
+
+
+def remove(admin: AdminClient, binding: AclBinding) -> None:
+    """Take one permission away."""
+    exactly = AclBindingFilter(
+        binding.restype,
+        binding.name,
+        binding.resource_pattern_type,
+        binding.principal,
+        binding.host,
+        binding.operation,
+        binding.permission_type,
+    )
+    for answer in admin.delete_acls([exactly]).values():
+        assert answer.result(SOON)

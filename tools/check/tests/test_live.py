@@ -381,11 +381,11 @@ def test_a_connect_that_does_not_tell_an_offset_in_time_is_looked_at(
 ) -> None:
     """Without its offsets topic Connect does not answer, and everything else is still checked."""
 
-    def get(_url: str, *, timeout: float) -> None:
+    def get(_session: requests.Session, _url: str, *, timeout: float) -> None:
         raise requests.Timeout(timeout)
 
-    monkeypatch.setattr(requests, "get", get)
-    assert connect.read_position("http://connect", "o") is None
+    monkeypatch.setattr(requests.Session, "get", get)
+    assert connect.read_position(requests.Session(), "http://connect", "o") is None
 
 
 class Catalog(Lines):
@@ -448,8 +448,8 @@ def test_connect_tells_its_converters_and_whether_it_allows_overrides(
             ]
         },
     }
-    monkeypatch.setattr(connect, "ask", lambda _method, url, _body=None: answers[url])
-    found = connect.read_cluster("")
+    monkeypatch.setattr(connect, "ask", lambda _session, _method, url, _body=None: answers[url])
+    found = connect.read_cluster(requests.Session(), "")
     assert found.worker
     assert found.worker.known("key.converter") == "String"
     assert not found.lets_override

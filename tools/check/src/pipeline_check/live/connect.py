@@ -44,12 +44,12 @@ class Cluster:
     lets_override: bool = False
 
 
-def read_cluster(url: str) -> Cluster:
+def read_cluster(session: requests.Session, url: str) -> Cluster:
     """Return everything that the rules look at; asking changes nothing."""
     plugins = {}
-    for plugin in ask("GET", f"{url}/connector-plugins"):
+    for plugin in ask(session, "GET", f"{url}/connector-plugins"):
         plugins[plugin["class"]] = plugin.get("version", "")
-    found = ask("GET", f"{url}/connectors?expand=info&expand=status")
+    found = ask(session, "GET", f"{url}/connectors?expand=info&expand=status")
     blocks = {name: connector_block(name, each["info"]["config"]) for name, each in found.items()}
     states = {name: each["status"] for name, each in found.items()}
     if POSTGRES not in plugins:
@@ -57,26 +57,26 @@ def read_cluster(url: str) -> Cluster:
     positions = {}
     of_postgres = [name for name, block in blocks.items() if block.known(CLASS) == POSTGRES]
     for name in of_postgres:
-        position = read_position(url, name)
+        position = read_position(session, url, name)
         if position:
             positions[name] = position
-    worker, lets_override = validate(url)
+    worker, lets_override = validate(session, url)
     return Cluster(plugins, blocks, states, positions, worker, lets_override)
 
 
-def read_position(url: str, name: str) -> Position | None:
+def read_position(session: requests.Session, url: str, name: str) -> Position | None:
     """Return how far a connector has come, if Connect says it.
 
     Before version 3.5 it does not, and without its offsets topic it does not answer in time.
     """
     try:
-        answer = requests.get(f"{url}/connectors/{name}/offsets", timeout=OFFSETS_TIMEOUT)
+        answer = session.get(f"{url}/connectors/{name}/offsets", timeout=OFFSETS_TIMEOUT)
     except requests.Timeout:
         return None
     return find_position(answer.json()) if answer.ok else None
 
 
-def validate(url: str) -> tuple[Block, bool]:
+def validate(session: requests.Session, url: str) -> tuple[Block, bool]:
     """Return the worker's converters, and whether a connector may change its producer.
 
     Only the validation of a connector tells these two things: the converters are its defaults.
@@ -87,7 +87,7 @@ def validate(url: str) -> tuple[Block, bool]:
         "producer.override.acks": "all",
     }
     path = "connector-plugins/PostgresConnector/config/validate"
-    answer = ask("PUT", f"{url}/{path}", config)
+    answer = ask(session, "PUT", f"{url}/{path}", config)
     settings = {}
     lets_override = True
     for each in answer["configs"]:
@@ -110,9 +110,9 @@ def connector_block(name: str, config: Mapping[str, str]) -> Block:
     return Block(f"connect/{name}", 0, "connector", "connect", name, settings)
 
 
-def ask(method: str, url: str, body: object = None) -> Any:
+def ask(session: requests.Session, method: str, url: str, body: object = None) -> Any:
     """Return one answer; requests.RequestException if there is none."""
-    answer = requests.request(method, url, json=body, timeout=TIMEOUT)
+    answer = session.request(method, url, json=body, timeout=TIMEOUT)
     answer.raise_for_status()
     return answer.json()
 

@@ -2,8 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ClusterMetadata,
+    ConfigResource,
+    ResourceType,
+)
 
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.sizes import ALTER_TOPIC, is_routed_to
@@ -41,25 +48,37 @@ class Broker:
     topics: Mapping[str, Topic] = field(default_factory=dict)
 
 
-def read_broker(bootstrap: str) -> Broker:
-    """Return everything that the rules look at; KafkaException if nobody answers."""
-    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    metadata = client.list_topics(timeout=TIMEOUT)
+def read_broker(settings: Mapping[str, Any]) -> Broker:
+    """Return everything that the rules look at; OSError if nobody answers, or lets us in."""
+    reasons: list[str] = []
+    note: Any = {"error_cb": lambda error: reasons.append(error.str())}
+    client = AdminClient({**settings, "log_level": 0, **note})
+    metadata = first_answer(client, reasons)
     names = [name for name in metadata.topics if not name.startswith("__")]
     broker_id = str(min(metadata.brokers))
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
     resources.append(ConfigResource(ResourceType.BROKER, broker_id))
     answers = client.describe_configs(resources, request_timeout=TIMEOUT)
-    settings = {}
+    of_each: dict[str, dict[str, str]] = {}
     for resource in resources:
         entries = answers[resource].result().values()
-        settings[resource.name] = {entry.name: str(entry.value) for entry in entries}
+        of_each[resource.name] = {entry.name: str(entry.value) for entry in entries}
     topics = {}
     for name in names:
         partitions = metadata.topics[name].partitions.values()
         replicas = min(len(partition.replicas) for partition in partitions)
-        topics[name] = Topic(name, replicas, settings[name])
-    return Broker(len(metadata.brokers), settings[broker_id], topics)
+        topics[name] = Topic(name, replicas, of_each[name])
+    return Broker(len(metadata.brokers), of_each[broker_id], topics)
+
+
+def first_answer(client: AdminClient, reasons: list[str]) -> ClusterMetadata:
+    """Return what there is; the reason why not comes by the callback alone."""
+    try:
+        return client.list_topics(timeout=TIMEOUT)
+    except KafkaException as failure:
+        client.poll(0)
+        why = [*reasons, failure.args[0].str()]
+        raise OSError(why[0]) from failure
 
 
 def check_kafka(broker: Broker, outboxes: Sequence[Outbox]) -> Iterator[Finding]:

@@ -14,8 +14,9 @@ from pipeline_check.connector.lint import is_outbox, judge
 from pipeline_check.connector.migrations import Grant, find_grants
 from pipeline_check.connector.outbox import Outbox
 from pipeline_check.connector.surroundings import Surroundings
-from pipeline_check.live.connect import check_connect, name_of, read_cluster
-from pipeline_check.live.kafka import check_kafka, check_worker_topics, read_broker
+from pipeline_check.live.access import connect_session, kafka_settings
+from pipeline_check.live.connect import Cluster, check_connect, name_of, read_cluster
+from pipeline_check.live.kafka import Broker, check_kafka, check_worker_topics, read_broker
 from pipeline_check.live.positions import Position, check_heartbeat
 from pipeline_check.live.postgres import Database, open_database
 from pipeline_check.live.privileges import (
@@ -31,7 +32,14 @@ from pipeline_check.rules.finding import Finding, Severity
 
 Part = TypeVar("Part")
 LOGIN_IN_URL = r"(//[^:@/\s]*):[^@/\s]*@"
-FAILURES = (requests.RequestException, KafkaException, psycopg.Error, OSError, ValueError)
+FAILURES = (
+    requests.RequestException,
+    KafkaException,
+    psycopg.Error,
+    OSError,
+    ValueError,
+    KeyError,
+)
 
 
 @dataclass
@@ -62,7 +70,7 @@ def look_at_parts(
 def look_at_connect(seen: Seen, blocks: Sequence[Block]) -> None:
     """Ask Connect; what runs counts, and of the files what should run: its slot waits for it."""
     wanted = {name_of(outbox.block): outbox.block for outbox in outboxes_of(blocks)}
-    cluster = ask(seen, "CONNECT_URL", lambda url: read_cluster(url.rstrip("/")))
+    cluster = ask(seen, "CONNECT_URL", partial(look_at_cluster, seen.environment))
     if cluster:
         wanted |= cluster.connectors
     seen.outboxes = outboxes_of(wanted.values())
@@ -73,9 +81,20 @@ def look_at_connect(seen: Seen, blocks: Sequence[Block]) -> None:
         seen.found += check_connect(cluster, seen.outboxes)
 
 
+def look_at_cluster(environment: Mapping[str, str], url: str) -> Cluster:
+    """Return what Connect answers to whom it lets in."""
+    with connect_session(environment) as session:
+        return read_cluster(session, url.rstrip("/"))
+
+
+def look_at_broker(environment: Mapping[str, str], bootstrap: str) -> Broker:
+    """Return what Kafka answers to whom it lets in."""
+    return read_broker(kafka_settings(environment, bootstrap))
+
+
 def look_at_kafka(seen: Seen, workers: Iterable[Block]) -> None:
     """Ask Kafka."""
-    broker = ask(seen, "KAFKA_BOOTSTRAP_SERVERS", read_broker)
+    broker = ask(seen, "KAFKA_BOOTSTRAP_SERVERS", partial(look_at_broker, seen.environment))
     if broker:
         for name, topic in broker.topics.items():
             seen.topics[name] = topic.number("max.message.bytes", 0)
