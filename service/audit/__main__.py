@@ -30,6 +30,8 @@ def main() -> None:
         host=settings.audit_host,
         port=settings.audit_port,
         log_level="warning",
+        http="h11",
+        h11_max_incomplete_event_size=settings.audit_header_bytes,
         timeout_keep_alive=75,  # longer than a client's pause between two batches
         timeout_graceful_shutdown=5,
         **encryption(settings),

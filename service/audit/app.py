@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 from access.audit import NO_FILE
 from service.audit.callers import require_token
 from service.audit.entry import KEY_HEADER, Answer, Entry, check, problem
+from service.audit.limits import Buckets, limit_headers, limit_rate
 from service.audit.settings import Settings
 from service.audit.store import record
 from service.database import DATA, is_reachable
@@ -62,9 +63,13 @@ def create_app(settings: Settings, engine: Engine) -> ASGIApp:
         Route("/livez", livez),
         Route("/readyz", readyz),
     ]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: respond_problem})
+    app: ASGIApp = Starlette(routes=routes, exception_handlers={HTTPException: respond_problem})
+    if settings.audit_requests_per_second:
+        app = limit_rate(app, Buckets(settings.audit_requests_per_second))
     is_open = settings.audit_tokens_file == NO_FILE
-    return app if is_open else require_token(app, settings.audit_tokens_file)
+    if not is_open:
+        app = require_token(app, settings.audit_tokens_file)
+    return limit_headers(app, settings.audit_header_bytes)
 
 
 def caller_of(request: Request) -> str | None:

@@ -21,6 +21,8 @@ class Settings(BaseSettings):
     audit_body_bytes: int = 1024 * 1024  # a thousand entries; more is refused before it is read
     audit_body_seconds: float = 10  # a sender that trickles holds nothing for ever
     audit_batch_items: int = 1000
+    audit_header_bytes: int = 16 * 1024  # of a request; more is refused
+    audit_requests_per_second: float = 0  # of each caller; a service sends a few. 0: no limit
     audit_tokens_file: Path = NO_FILE  # a line for each caller; without a file, anybody may call
     audit_server_certificate_file: Path = NO_FILE  # with it and its key, HTTPS is spoken
     audit_server_key_file: Path = NO_FILE

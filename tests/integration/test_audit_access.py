@@ -18,7 +18,7 @@ from access.audit import AuditAccess
 from ops.stack.certificates import CLIENT, make_ca, make_certificate
 from ops.stack.stack import Stack
 from service.outage import OutageError
-from service.request import Receiver, connect, send
+from service.request import Receiver, Response, connect, send
 from tests.client import fresh, query, until
 from tests.integration.test_audit import body
 from tests.own_service import free_port
@@ -286,3 +286,36 @@ def test_an_encrypted_connection_looks_where_it_has_led_too(secured: Secured) ->
     refused = secured.receiver("first-token", audit_allowed_networks="10.0.0.0/8")
     with pytest.raises(OutageError, match="in none of AUDIT_ALLOWED_NETWORKS"):
         post(refused, fresh("key"))
+
+
+@pytest.fixture
+def limited(spoiled: Stack, certificates: Path) -> Iterator[Secured]:
+    """A receiver that takes few requests from each of two callers, with small headers."""
+    limits = {"AUDIT_REQUESTS_PER_SECOND": "2", "AUDIT_HEADER_BYTES": "4096"}
+    yield from start(spoiled, certificates, "busy word-1\ncalm word-2\n", **limits)
+
+
+def ask(receiver: Receiver) -> Response:
+    """Send an entry with nothing in it."""
+    return send(receiver, PATH, fresh("key"), b"{}")
+
+
+def test_a_caller_who_asks_too_often_is_told_when_to_come_again(limited: Secured) -> None:
+    """Past the rate it is 429 with Retry-After, for that caller alone, and only for a while."""
+    busy, calm = limited.receiver("word-1"), limited.receiver("word-2")
+    refused = until(lambda: ask(busy), lambda found: found.status == 429, 10, "never too often")
+    assert refused.retry_after == 1
+    assert ask(calm).status == 400  # let in, and then read
+    until(lambda: ask(busy).status, lambda status: status == 400, 10, "it is refused for ever")
+
+
+@pytest.mark.parametrize(("size", "status"), [(1_000, 400), (5_000, 431)])
+def test_headers_beyond_the_limit_are_refused(limited: Secured, size: int, status: int) -> None:
+    """What is too large is refused before anything else is looked at; what is not is read."""
+    answer = requests.post(
+        limited.url + PATH,
+        headers={"Authorization": "Bearer word-1", "X-More": "x" * size},
+        verify=str(limited.folder / "ca.pem"),
+        timeout=10,
+    )
+    assert answer.status_code == status
