@@ -47,7 +47,7 @@ define beside
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-together test-lake unit lint format lock clean
+.PHONY: help venv test test-together test-lake unit lint format lock bom clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,6 +117,21 @@ lock: ## resolve the packages again (needs uv)
 	@# What goes into the images: fewer packages, and no version but those above.
 	$(COMPILE) --extra service -c requirements.lock pyproject.toml -o service/requirements.lock
 	$(COMPILE) --extra service --extra spark --extra ops -c requirements.lock pyproject.toml -o spark/requirements.lock
+
+# The version is the tool's alone: it is in an environment of its own, and in no image.
+BOM := .run/bom
+CYCLONEDX := cyclonedx-bom==7.5.0
+BOM_OF_JARS := mvn -B -q -C org.cyclonedx:cyclonedx-maven-plugin:2.9.1:makeBom -DoutputFormat=json -DoutputDirectory=$(CURDIR)/$(BOM)
+
+bom: ## bills of materials (CycloneDX) of packages and jars, in .run/bom; the base images have their own
+	@mkdir -p $(BOM)
+	@$(PYTHON) -m venv $(BOM)/tool && $(BOM)/tool/bin/pip install -q $(CYCLONEDX)
+	@for lock in requirements.lock service/requirements.lock spark/requirements.lock; do \
+	  $(BOM)/tool/bin/cyclonedx-py requirements $$lock --of JSON -o $(BOM)/python-$$(dirname $$lock | tr -d .).json; done
+	@$(BOM_OF_JARS) -f spark/pom.xml -DoutputName=jars-spark
+	@$(BOM_OF_JARS) -f connect/pom.xml -Pworker -DoutputName=jars-connect-worker
+	@$(BOM_OF_JARS) -f connect/pom.xml -Pplugin -DoutputName=jars-connect-plugin
+	@mv $(BOM)/python-.json $(BOM)/python.json && ls $(BOM)/*.json
 
 # copy: with ops {
 # demo, up, down, status

@@ -56,7 +56,7 @@ def fill(run: Run, folder: Path, pom: Path, subfolders: dict[str, str]) -> None:
 
 def copy_command(pom: Path, profile: str, folder: Path) -> Command:
     """Return how Maven copies the jars of a profile."""
-    command = ["mvn", "-B", "-q", "-f", str(pom)]
+    command = ["mvn", "-B", "-q", "-C", "-f", str(pom)]  # -C: a jar whose sum differs is an error
     if profile:
         command.append(f"-P{profile}")
     command.append("dependency:copy-dependencies")
