@@ -7,7 +7,7 @@ import requests
 from pydantic import model_validator
 from pydantic_settings import BaseSettings
 
-NO_FILE = Path()  # not set, or set to nothing
+from access.kafka import NO_FILE, read_secret
 
 
 class ConnectAccess(BaseSettings):
@@ -49,6 +49,6 @@ def connect_session(access: ConnectAccess | None = None) -> requests.Session:
     if access.connect_ca_file != NO_FILE:
         session.verify = str(access.connect_ca_file)
     if access.has_login:
-        password = access.connect_password_file.read_text().rstrip("\r\n")
+        password = read_secret(access.connect_password_file)
         session.auth = (access.connect_username, password)
     return session

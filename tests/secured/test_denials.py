@@ -47,7 +47,7 @@ def test_a_client_of_postgres_trusts_our_ca_alone(stack: Stack, tmp_path: Path) 
 
 def test_a_server_by_another_name_is_not_trusted(stack: Stack) -> None:
     """The certificate is for localhost and 127.0.0.1; the same server by another address is not."""
-    with pytest.raises(psycopg.OperationalError, match=r"does not match host name|127\.0\.0\.1"):
+    with pytest.raises(psycopg.OperationalError, match="does not match host name"):
         log_in(stack, "app", host="127.0.0.1.invalid", hostaddr="127.0.0.1")
 
 

@@ -40,7 +40,7 @@ def kafka_settings(environment: Environment, bootstrap: str) -> Settings:
 def login(environment: Environment) -> Settings:
     """Return with which name and secret a client logs in."""
     mechanism = environment.get("KAFKA_SASL_MECHANISM") or "SCRAM-SHA-512"
-    secret = read_secret(environment["KAFKA_SASL_PASSWORD_FILE"])
+    secret = read_secret(needed(environment, "KAFKA_SASL_PASSWORD_FILE"))
     if mechanism == "OAUTHBEARER":
         return {
             "sasl.mechanism": mechanism,
@@ -50,9 +50,17 @@ def login(environment: Environment) -> Settings:
         }
     return {
         "sasl.mechanism": mechanism,
-        "sasl.username": environment["KAFKA_SASL_USERNAME"],
+        "sasl.username": needed(environment, "KAFKA_SASL_USERNAME"),
         "sasl.password": secret,
     }
+
+
+def needed(environment: Environment, name: str) -> str:
+    """Return what a setting says; a login without it is none."""
+    text = environment.get(name)
+    if not text:
+        raise ValueError(f"{name} is not set")
+    return text
 
 
 def named(environment: Environment, names: Mapping[str, str]) -> Settings:
@@ -85,6 +93,6 @@ def connect_session(environment: Environment) -> requests.Session:
     if environment.get("CONNECT_CA_FILE"):
         session.verify = environment["CONNECT_CA_FILE"]
     if environment.get("CONNECT_USERNAME"):
-        password = read_secret(environment["CONNECT_PASSWORD_FILE"])
+        password = read_secret(needed(environment, "CONNECT_PASSWORD_FILE"))
         session.auth = (environment["CONNECT_USERNAME"], password)
     return session

@@ -32,14 +32,7 @@ from pipeline_check.rules.finding import Finding, Severity
 
 Part = TypeVar("Part")
 LOGIN_IN_URL = r"(//[^:@/\s]*):[^@/\s]*@"
-FAILURES = (
-    requests.RequestException,
-    KafkaException,
-    psycopg.Error,
-    OSError,
-    ValueError,
-    KeyError,
-)
+FAILURES = (requests.RequestException, KafkaException, psycopg.Error, OSError, ValueError)
 
 
 @dataclass
