@@ -18,17 +18,17 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported wi
 from access.kafka import NO_FILE, KafkaAccess, kafka_connection
 from connect.acls import all_acls, make_acls
 from connect.settings import Settings as ConnectSettings
+from connect.settings import kafka_password_file
 from connect.topics import make_topics
-from ops.settings import ROOT, Settings
+from ops.security import ADMIN, BROKER
+from ops.settings import Settings
 from ops.stack.broker import format_command
-from ops.stack.certificates import make_certificate
-from ops.stack.kafka import java, override
+from ops.stack.certificates import CLIENT, SERVER, make_certificate
+from ops.stack.kafka import CONNECT, java, override, read_properties
 from tests.client import until
 from tests.own_service import free_port
 
-ADMIN, BROKER = "admin", "broker"
 SOON = 10  # seconds, in which a client must say why it does not get in
-SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 class SecuredBroker(NamedTuple):
@@ -39,7 +39,7 @@ class SecuredBroker(NamedTuple):
 
     def password_file(self, user: str) -> Path:
         """Return where the password of a user is."""
-        return self.folder / f"{user}_password"
+        return kafka_password_file(self.folder, user)
 
     def access(self, user: str = ADMIN, **changes: Any) -> KafkaAccess:
         """Return how a client of this user connects."""
@@ -90,38 +90,23 @@ def lets_in(broker: SecuredBroker) -> bool:
 def prepare(settings: Settings, broker: SecuredBroker) -> None:
     """Make certificate, users, settings and storage."""
     folder = broker.folder
-    certificate, key = make_certificate(folder, "kafka", addresses=())
-    pem = folder / "kafka.pem"
-    pem.write_text(key.read_text() + certificate.read_text())
+    usage = f"{SERVER},{CLIENT}"
+    certificate, key = make_certificate(folder, BROKER, addresses=(), usage=usage)
+    (folder / "broker.pem").write_text(key.read_text() + certificate.read_text())
     for user in (ADMIN, BROKER):
         broker.password_file(user).write_text(f"{user}-secret")
     address = broker.bootstrap_servers
-    controller = f"127.0.0.1:{settings.kafka_controller_port}"
+    controller = f"localhost:{settings.kafka_controller_port}"
     machine = {
         "listeners": f"SASL_SSL://{address},CONTROLLER://{controller}",
         "advertised.listeners": f"SASL_SSL://{address}",
-        "listener.security.protocol.map": "SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
-        "inter.broker.listener.name": "SASL_SSL",
         "controller.quorum.voters": f"1@{controller}",
         "log.dirs": str(folder / "data"),
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(pem),
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(folder / "ca.pem"),
-        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
-        "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
-        "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": (
-            f'{SCRAM} required username="{BROKER}" password="${{dir:{folder}:{BROKER}_password}}";'
-        ),
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": f"User:{ADMIN};User:{BROKER};User:ANONYMOUS",
-        "config.providers": "dir",
-        "config.providers.dir.class": (
-            "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
-        ),
-        "config.providers.dir.param.allowed.paths": str(folder),
     }
-    override(ROOT / "connect" / "broker.properties", machine, folder / "properties")
+    text = (CONNECT / "broker.secure.properties").read_text()
+    here = text.replace("/run/secrets", str(folder)).replace("/run/tls", str(folder))
+    layers = read_properties(here) | machine
+    override(CONNECT / "broker.properties", layers, folder / "properties")
     command = format_command(settings, folder / "properties")
     for user in (ADMIN, BROKER):
         command += ["--add-scram", f"SCRAM-SHA-512=[name={user},password={user}-secret]"]

@@ -25,6 +25,7 @@ from access.kafka import KafkaAccess, kafka_connection
 from access.kafka_login import find_reason
 from connect.acls import Permission
 from contract.names import INPUT_TOPIC, SUBSCRIBER
+from ops.security import ADMIN
 from ops.settings import ROOT
 from ops.stack.certificates import make_ca
 from ops.stack.stack import Stack
@@ -32,7 +33,6 @@ from tests.builders import value
 from tests.client import fresh, query, until
 from tests.own_service import free_port, own_service
 from tests.secured_broker import (
-    ADMIN,
     SOON,
     SecuredBroker,
     administrator,
@@ -185,8 +185,9 @@ def test_the_service_handles_orders_over_an_encrypted_connection(
     admin = administrator(broker)
     admin.create_topics([NewTopic(topic, 3, 1)])[topic].result(SOON)
     access = make_user(broker, "service")
-    allow(admin, "service", ResourceType.TOPIC, topic)
-    allow(admin, "service", ResourceType.GROUP, topic)
+    by_hand = [
+        allow(admin, "service", kind, topic) for kind in (ResourceType.TOPIC, ResourceType.GROUP)
+    ]
     message_id = fresh("m")
     producer = Producer(kafka_connection(broker.bootstrap_servers, broker.access()))
     producer.produce(topic, value(message_id), message_id, headers=[("message_id", message_id)])
@@ -198,10 +199,12 @@ def test_the_service_handles_orders_over_an_encrypted_connection(
             60,
             "the order was not handled",
         )
+    for binding in by_hand:  # other tests compare what is allowed with the files
+        remove(admin, binding)
 
 
-def allow(admin: AdminClient, user: str, kind: ResourceType, name: str) -> None:
-    """Let a user read a topic, or take part in a group."""
+def allow(admin: AdminClient, user: str, kind: ResourceType, name: str) -> AclBinding:
+    """Let a user read a topic, or take part in a group; return what was allowed."""
     binding = AclBinding(
         kind,
         name,
@@ -213,6 +216,7 @@ def allow(admin: AdminClient, user: str, kind: ResourceType, name: str) -> None:
     )
     for answer in admin.create_acls([binding]).values():
         answer.result(SOON)
+    return binding
 
 
 @pytest.fixture(scope="module")
