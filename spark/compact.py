@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark.lock import exclusive_lock
+from spark.lease import hold_lease
 from spark.retiring.old_runs import delete_old_runs
 from spark.session import describe, exit_with_error, locate, log_progress, make_session
 from spark.settings import Settings
@@ -50,8 +50,8 @@ def main() -> None:
     arguments = parser.parse_args()
     settings = Settings()
     try:
-        with exclusive_lock(settings.delta_root, "compact"):
-            spark = make_session("compact", settings.spark_jars_dir)
+        spark = make_session("compact", settings.spark_jars_dir)
+        with hold_lease(spark, settings.delta_root, "compact"):
             compacted = compact_lake(spark, settings)
     except BlockingIOError:
         exit_with_error(f"another run compacts {settings.delta_root}: wait for it")

@@ -3,7 +3,9 @@
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from confluent_kafka import KafkaException
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -19,9 +21,10 @@ from spark.landing.landing_query import (
     accept_later,
     accept_losses,
     find_start,
+    hold_landing,
     start_landing,
 )
-from spark.lock import exclusive_lock
+from spark.lease import Lease
 from spark.parts import load_parts
 from spark.session import describe, exit_with_error, log_progress, make_session
 from spark.settings import Settings
@@ -47,23 +50,39 @@ def main() -> None:
         help="go on without these records, which Kafka deleted before they landed;"
         " with a topic that was created again: TOPIC@ID",
     )
+    parser.add_argument(
+        "--ready-file", type=Path, metavar="FILE", help="a file that is there while it may land"
+    )
     arguments = parser.parse_args()
     settings = Settings()
     topics = topics_to_land(settings, load_parts())
     # SIGTERM may end the job at any moment: the next one repeats what is not complete.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        # Two landings at once would write each record twice.
-        with exclusive_lock(settings.delta_root, "land"):
-            refuse_without_login(settings)
-            spark = make_session("land", settings.spark_jars_dir)
+        refuse_without_login(settings)
+        spark = make_session("land", settings.spark_jars_dir)
+        with hold_landing(spark, settings, topics.all()) as lease:
             accept(spark, settings, topics.all(), arguments.accept_loss)
-            land(spark, settings, topics.all(), once=arguments.once)
+            with shown(arguments.ready_file):
+                land(spark, settings, topics.all(), lease, once=arguments.once)
     except BlockingIOError:
         exit_with_error(f"another land is at work in {settings.delta_root}: stop it first")
     except FAILURES as error:
         sentence = explain(error, settings.delta_root)
         exit_with_error(f"landing has ended: {sentence}")
+
+
+@contextmanager
+def shown(file: Path | None) -> Iterator[None]:
+    """Have a file for the time of the block, for whoever asks whether the job is at work."""
+    if file is None:
+        yield
+        return
+    file.touch()
+    try:
+        yield
+    finally:
+        file.unlink()
 
 
 def parse_accepted(text: str) -> Loss | Later:
@@ -86,11 +105,13 @@ def accept(
         accept_losses(spark, settings, topics, losses)
 
 
-def land(spark: SparkSession, settings: Settings, topics: Sequence[str], *, once: bool) -> None:
+def land(
+    spark: SparkSession, settings: Settings, topics: Sequence[str], lease: Lease, *, once: bool
+) -> None:
     """Land until the query ends; if it fails, say so if records or files were lost meanwhile."""
     try:
         query = start_landing(spark, settings, topics, once=once)
-        while not ended(query, settings.land_trigger_seconds):
+        while not ended(query, settings.land_trigger_seconds, lease):
             log_progress("the clock was set back: start the query again, or it waits as long")
             query.stop()
             query = start_landing(spark, settings, topics, once=once)
@@ -99,11 +120,19 @@ def land(spark: SparkSession, settings: Settings, topics: Sequence[str], *, once
         raise
 
 
-def ended(query: StreamingQuery, trigger_seconds: float) -> bool:
-    """Wait until the query ends or the clock is set back; return whether it has ended."""
+def ended(query: StreamingQuery, trigger_seconds: float, lease: Lease) -> bool:
+    """Wait until the query ends or the clock is set back; return whether it has ended.
+
+    End the job if another landing has taken over.
+    """
     lead = clock_lead()
     # PySpark takes fractions of a second, although its annotation does not say so.
     while not query.awaitTermination(CLOCK_CHECK_SECONDS):  # type: ignore[arg-type]
+        if lease.is_lost:
+            exit_with_error(
+                f"landing has ended: another one has taken over {lease.address}, while this one"
+                " stood still; nothing is lost, and nothing landed twice"
+            )
         lead_before, lead = lead, clock_lead()
         if lead < lead_before - trigger_seconds:
             return False

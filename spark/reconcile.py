@@ -37,10 +37,11 @@ from spark.judging.since import compare_since, confirm_due
 from spark.kafka.positions import refuse_without_login
 from spark.kafka.topic_ids import describe_later
 from spark.lake.losses import read_accepted
-from spark.lock import exclusive_lock
+from spark.lease import hold_lease
 from spark.parts import Part, load_parts
 from spark.reporting import report
 from spark.rows.frames import end_offsets
+from spark.rows.held import place_to_hold
 from spark.rows.retired_landed import read_retired
 from spark.session import (
     STARTED_AT,
@@ -70,7 +71,10 @@ def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options:
     runs at once, one says so and ends.
     """
     try:
-        with exclusive_lock(settings.delta_root, f"reconcile-{settings.subscriber}"):
+        with (
+            hold_lease(spark, settings.delta_root, f"reconcile-{settings.subscriber}"),
+            place_to_hold(spark, f"{settings.delta_root}/held/{settings.subscriber}"),
+        ):
             return judge_what_is_needed(spark, settings, parts, options)
     except BlockingIOError:
         exit_with_error(

@@ -21,6 +21,8 @@ SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    # Of two commits with one number one is refused: see java/. S3 has its own, in bucket/.
+    "spark.delta.logStore.file.impl": "lake.FolderLogStore",
     # What Spark 4.0 infers from frames that it keeps may name columns that these do not have.
     "spark.sql.constraintPropagation.enabled": "false",
 }
@@ -33,16 +35,23 @@ STARTED_AT = time.monotonic()
 
 
 def make_session(name: str, jars: Path | None, java_options: str = "") -> SparkSession:
-    """Return the session of spark-submit, or else one for this machine with these jars."""
+    """Return the session of spark-submit or of SPARK_CONF_DIR, or else one for this machine.
+
+    The latter takes these jars; the others have named theirs.
+    """
     settings: dict[str, Any] = dict(SETTINGS)
-    from_spark_submit = SET_BY_SPARK_SUBMIT.intersection(os.environ)
-    if not from_spark_submit:
+    if not has_settings():
         folder = jars_folder(jars)
         settings["spark.driver.extraClassPath"] = f"{folder}/*"
-        if "SPARK_CONF_DIR" not in os.environ:
-            settings |= of_this_machine(java_options or use_archive(folder))
+        settings |= of_this_machine(java_options or use_archive(folder))
     builder = SparkSession.builder.appName(name)
     return builder.config(map=settings).getOrCreate()
+
+
+def has_settings() -> bool:
+    """Return whether somebody has set up Spark, such as for a cluster."""
+    from_spark_submit = SET_BY_SPARK_SUBMIT.intersection(os.environ)
+    return bool(from_spark_submit) or "SPARK_CONF_DIR" in os.environ
 
 
 def of_this_machine(java_options: str) -> dict[str, str]:
@@ -60,12 +69,17 @@ def of_this_machine(java_options: str) -> dict[str, str]:
     return settings
 
 
+def is_of_this_machine(spark: SparkSession) -> bool:
+    """Return whether all work is done in this process, so that nobody else can die of it."""
+    return str(spark.sparkContext.master).startswith("local")
+
+
 def divide_work(spark: SparkSession, rows: int) -> None:
     """Divide what comes now among the cores, or not: of few rows, most of a task is its start.
 
-    A session of spark-submit keeps the number that somebody has given it.
+    A session that somebody has set up keeps the number that it was given.
     """
-    if SET_BY_SPARK_SUBMIT.intersection(os.environ):
+    if has_settings():
         return
     partitions = 1 if rows < FEW_ROWS else PARTITIONS
     spark.conf.set("spark.sql.shuffle.partitions", partitions)
@@ -78,7 +92,7 @@ def gather(frame: DataFrame, rows: int) -> DataFrame:
 
 def jars_folder(jars: Path | None) -> Path:
     """Return the folder with Delta's jars, or end the job if they are not there."""
-    if jars is None or not any(jars.glob("delta-spark*.jar")):
+    if jars is None or not (jars / "lake.jar").exists():
         exit_with_error("SPARK_JARS_DIR must name the folder with the jars of spark/pom.xml")
     return jars.absolute()
 

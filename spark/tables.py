@@ -5,12 +5,12 @@ import json
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from contract.events import EVENTS
 from spark.event_tables import rebuild_table, table_path, update_table
 from spark.lake.landed_tables import is_landed
-from spark.lock import exclusive_lock
+from spark.lease import hold_lease
 from spark.session import describe, exit_with_error, log_progress, make_session
 from spark.settings import Settings
 
@@ -31,8 +31,9 @@ def main() -> None:
     arguments = parser.parse_args()
     settings = Settings()
     try:
-        with exclusive_lock(settings.delta_root, "tables"):
-            counts = fill_tables(settings, rebuild=arguments.rebuild)
+        spark = make_session("tables", settings.spark_jars_dir)
+        with hold_lease(spark, settings.delta_root, "tables"):
+            counts = fill_tables(spark, settings, rebuild=arguments.rebuild)
     except BlockingIOError:
         exit_with_error(f"another run fills the tables of {settings.delta_root}: wait for it")
     except FAILURES as error:
@@ -45,9 +46,10 @@ def main() -> None:
         raise SystemExit(1)
 
 
-def fill_tables(settings: Settings, *, rebuild: bool) -> dict[str, dict[str, int]]:
+def fill_tables(
+    spark: SparkSession, settings: Settings, *, rebuild: bool
+) -> dict[str, dict[str, int]]:
     """Fill the table of each event type; return how many rows each has, and how many unreadable."""
-    spark = make_session("tables", settings.spark_jars_dir)
     fill = rebuild_table if rebuild else update_table
     counts = {}
     for event in EVENTS:

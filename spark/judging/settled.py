@@ -23,10 +23,10 @@ from spark.kafka import positions
 from spark.kafka.positions import Position
 from spark.kafka.topic_ids import Seen, earlier_names, find_topic_ids, name_topics, read_seen
 from spark.lake.landed_tables import is_landed, landed_positions, read_landed
-from spark.landing.landing_query import landed_so_far, start_landing
-from spark.lock import exclusive_lock
+from spark.landing.landing_query import hold_landing, landed_so_far, start_landing
 from spark.parts import Part
 from spark.rows.frames import Frames, read_ledger
+from spark.rows.held import hold_rows
 from spark.rows.snapshot import (
     Holder,
     Select,
@@ -196,14 +196,12 @@ def wait_for_slots(snapshots: Mapping[str, Snapshot], patience: Patience) -> dic
 
 
 def persist_all(frames: Frames) -> tuple[Frames, int]:
-    """Read all frames in one job, and keep them in memory; return them and the number of rows.
+    """Read all frames in one job, and keep their rows; return them and the number of rows.
 
     Of a frame without rows Spark is told so: it then plans nothing for it, wherever it is used.
     """
-    names = []
-    for name, frame in frames.items():
-        frame.persist()
-        names.append(frame.select(F.lit(name).alias("name")))
+    frames = hold_rows(frames)
+    names = [frame.select(F.lit(name).alias("name")) for name, frame in frames.items()]
     counted = reduce(DataFrame.union, names).groupBy("name").count().collect()
     counts = {row["name"]: row["count"] for row in counted}
     kept = {
@@ -235,7 +233,7 @@ def former_topics(
 def land_here(spark: SparkSession, settings: Settings, topics: Topics) -> bool:
     """Land what is there now; return False if another landing is at work."""
     try:
-        with exclusive_lock(settings.delta_root, "land"):
+        with hold_landing(spark, settings, topics.all()):
             query = start_landing(spark, settings, topics.all(), once=True)
             query.awaitTermination()
     except BlockingIOError:

@@ -1,7 +1,8 @@
 """The streaming query that lands every topic."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from confluent_kafka.admin import AdminClient
@@ -44,7 +45,13 @@ from spark.lake.checkpoint import (
     refuse_damaged_checkpoint,
 )
 from spark.lake.delta_log import refuse_damaged_logs
-from spark.lake.landed_tables import landed_positions, make_tables, read_landed, table_path
+from spark.lake.landed_tables import (
+    commit_nothing,
+    landed_positions,
+    make_tables,
+    read_landed,
+    table_path,
+)
 from spark.lake.losses import (
     Loss,
     find_losses,
@@ -54,6 +61,7 @@ from spark.lake.losses import (
     refuse_others,
 )
 from spark.landing.batch_size import offsets_in_a_batch
+from spark.lease import Lease, hold_lease
 from spark.rows.retired_landed import read_retired
 from spark.session import log_progress
 from spark.settings import Settings
@@ -77,6 +85,19 @@ class Start(NamedTuple):
     topic_ids: TopicIds
     names: Mapping[str, str]  # what the rows of each topic are called
     offsets: Mapping[Position, int]  # by Kafka's names
+
+
+@contextmanager
+def hold_landing(spark: SparkSession, settings: Settings, topics: Sequence[str]) -> Iterator[Lease]:
+    """Be the only one who lands, or raise BlockingIOError: two would write each record twice.
+
+    Whoever had the lease and did not give it back may be about to commit. A commit of ours to each
+    table takes the number that this commit would have; so it is refused.
+    """
+    with hold_lease(spark, settings.delta_root, "land") as lease:
+        if lease.is_taken_over:
+            commit_nothing(spark, settings.delta_root, topics, lease.number)
+        yield lease
 
 
 def append_once(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:

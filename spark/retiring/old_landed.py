@@ -16,7 +16,7 @@ from spark.judging.horizon import RUN_ID
 from spark.judging.settled import persist_all
 from spark.kafka.positions import Position, kafka_topic
 from spark.lake.landed_tables import is_within, read_landed, table_path
-from spark.lock import exclusive_lock
+from spark.lease import hold_lease
 from spark.parts import Part
 from spark.retiring.purge import STATEMENTS as QUERIES
 from spark.retiring.purge import Limits, Old, Purge, connect, say_what_stays
@@ -208,10 +208,10 @@ def retire(spark: SparkSession, root: str, lake: Lake, going: Going) -> None:
     is_more = any(stop > lake.retired.stops.get(at, 0) for at, stop in going.stops.items())
     if not is_more and not lake.retired.stops:
         return
-    with exclusive_lock(root, "tables"):
+    with hold_lease(spark, root, "tables"):
         for event in EVENTS:
             update_table(spark, root, event)  # afterwards nobody can make its rows
-    with exclusive_lock(root, "compact"):
+    with hold_lease(spark, root, "compact"):
         if is_more:
             note(spark, root, lake, going)
         delete_retired(spark, root, read_retired(spark, root).stops)
@@ -219,7 +219,7 @@ def retire(spark: SparkSession, root: str, lake: Lake, going: Going) -> None:
 
 def finish(spark: SparkSession, root: str) -> None:
     """Delete what an earlier run has noted but not deleted."""
-    with exclusive_lock(root, "compact"):
+    with hold_lease(spark, root, "compact"):
         delete_retired(spark, root, read_retired(spark, root).stops)
 
 

@@ -16,6 +16,7 @@ from access.postgres import tls_of
 from contract.events import COMPARED, EVENTS
 from contract.names import AUDIT_DATABASE, DATABASE, SUBSCRIBER
 from spark.parts import Part
+from spark.rows.ranges import divide
 from spark.session import exit_with_error
 from spark.statements import read_statements
 
@@ -61,6 +62,9 @@ BYTES_BEHIND = """
     where slot_name = %s
 """
 FOREIGN = (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege)
+PAGES = "select coalesce(pg_relation_size(to_regclass(%s)) / current_setting('block_size')::int, 0)"
+PAGES_OF_A_RANGE = 8192  # 64 MB: a second or two of reading
+MOST_RANGES = 64  # of a table: each is a query to plan
 FETCH_ROWS = 10_000
 OF_SUBSCRIBER = (
     "tracking",
@@ -70,6 +74,8 @@ OF_SUBSCRIBER = (
     "dropped",
     "audit_failure",
 )
+# They grow with every message. Their frames have their names, and say with {rows} what they read.
+LARGE = ("tracking", "fulfillment", "rejection", "dead_letter", "audit_entry", "outbox")
 STATEMENTS_FILE = Path(__file__).with_name("snapshot.sql")
 
 
@@ -105,6 +111,7 @@ class Selection(NamedTuple):
     tracking_rows: str = "true"  # which tracking rows may be of the same messages
 
 
+EVERYTHING = Selection()
 Select = Callable[[str, str], Selection]  # by database and frame
 
 
@@ -145,6 +152,11 @@ class Snapshot(NamedTuple):
                 f"database {database} is not of this version: {error.diag.message_primary};"
                 " run python -m migrations upgrade"
             )
+
+    def count_pages(self, table: str) -> int:
+        """Return how many pages a table has now; what is visible at this moment is in them."""
+        [(pages,)] = self.connection.execute(PAGES, (table,))
+        return int(pages)
 
     def held_by(self, longer_than_seconds: float) -> list[Holder]:
         """Return the transactions that have written, and have been open for longer than this."""
@@ -200,7 +212,7 @@ def open_snapshots(
 
 def select_all(_database: str, _frame: str) -> Selection:
     """Select every row of a table."""
-    return Selection()
+    return EVERYTHING
 
 
 def read_tables(
@@ -213,9 +225,16 @@ def read_tables(
     """Return a frame for each table that is compared; all outboxes are one."""
 
     def read(frame: str, database: str = DATABASE) -> DataFrame:
-        statement = select_rows(statements[frame], select(database, frame))
-        rows = snapshots[database].read(spark, statement)
-        return rows.withColumn("database", F.lit(database))
+        snapshot = snapshots[database]
+        selection = select(database, frame)
+        if frame in LARGE and selection == EVERYTHING:
+            pages = snapshot.count_pages(frame)
+            ranges = divide(frame, pages, least=PAGES_OF_A_RANGE, most=MOST_RANGES)
+            selections = [selection._replace(rows=rows) for rows in ranges]
+        else:
+            selections = [selection]
+        parts = [snapshot.read(spark, select_rows(statements[frame], one)) for one in selections]
+        return reduce(DataFrame.union, parts).withColumn("database", F.lit(database))
 
     statements = table_statements()
     outboxes = [read("outbox", database) for database in snapshots]

@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark import land
+from spark.lease import Lease
 from spark.settings import Settings
+from tests.spark.topics import HELD
 
 HOUR = 3600.0
 
@@ -70,7 +72,7 @@ def land_with(monkeypatch: pytest.MonkeyPatch, leads: Sequence[float]) -> list[Q
 
     monkeypatch.setattr(land, "clock_lead", lambda: next(looks))
     monkeypatch.setattr(land, "start_landing", start)
-    land.land(cast("SparkSession", None), Settings(), [], once=False)
+    land.land(cast("SparkSession", None), Settings(), [], HELD, once=False)
     return started
 
 
@@ -97,11 +99,25 @@ def test_a_clock_that_is_ahead_for_one_second_is_noticed(
     """A trigger may fall into that second, and the next one is hours away then."""
     clocks = Clocks(trigger_at)
     monkeypatch.setattr(land, "clock_lead", clocks.lead)
-    assert not land.ended(cast("StreamingQuery", QueryInTime(clocks)), 2)
+    assert not land.ended(cast("StreamingQuery", QueryInTime(clocks)), 2, HELD)
 
 
 def test_time_alone_ends_no_query(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: with a clock that stays right, the same query goes on to its end."""
     clocks = Clocks(trigger_at=1000)
     monkeypatch.setattr(land, "clock_lead", clocks.lead)
-    assert land.ended(cast("StreamingQuery", QueryInTime(clocks)), 2)
+    assert land.ended(cast("StreamingQuery", QueryInTime(clocks)), 2, HELD)
+
+
+def test_a_landing_that_has_lost_its_lease_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence and exit code 2, although there is nothing to land that would be refused."""
+    clocks = Clocks(trigger_at=1000)
+    monkeypatch.setattr(land, "clock_lead", clocks.lead)
+    lost = Lease(cast("SparkSession", None), "lease/land", 1, is_taken_over=False)
+    lost.is_lost = True
+    with pytest.raises(SystemExit) as ended:
+        land.ended(cast("StreamingQuery", QueryInTime(clocks)), 2, lost)
+    assert ended.value.code == 2
+    assert "another one has taken over lease/land/1" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark.land import explain, land
 from spark.landing.batch_size import offsets_in_a_batch, sample_sizes
-from tests.spark.topics import Topics, each_once
+from tests.spark.topics import HELD, Topics, each_once
 
 
 def send(topics: Topics, topic: str, count: int, size: int) -> None:
@@ -54,17 +54,17 @@ def test_landing_on_a_full_disk_goes_on_when_there_is_room(
     settings = topics.settings(small_disk)
     first, second = topics.names
     send(topics, first, 10, size=100)
-    land(spark, settings, topics.names, once=True)
+    land(spark, settings, topics.names, HELD, once=True)
     send(topics, first, 10, size=50_000)
     filler = fill(small_disk, room)
 
     with pytest.raises(StreamingQueryException) as failed:
-        land(spark, settings, topics.names, once=True)
+        land(spark, settings, topics.names, HELD, once=True)
     assert explain(failed.value, "/lake").startswith("no space is left for /lake ")
 
     assert topics.landed(small_disk) == {first: each_once(10), second: []}
     filler.unlink()
-    land(spark, settings, topics.names, once=True)
+    land(spark, settings, topics.names, HELD, once=True)
     assert topics.landed(small_disk) == {first: each_once(20), second: []}
 
 
@@ -86,7 +86,7 @@ def test_a_batch_of_large_records_is_bounded_by_bytes(
     for name, bound in ((first, 100_000), (second, 268_435_456)):
         send(topics, name, 200, size=2_000)
         settings = topics.settings(tmp_path).model_copy(update={"land_max_bytes": bound})
-        land(spark, settings, topics.names, once=True)
+        land(spark, settings, topics.names, HELD, once=True)
     assert max(rows_of_batches(tmp_path, first)) <= 50
     assert sum(rows_of_batches(tmp_path, first)) == 200
     assert rows_of_batches(tmp_path, second) == [200]

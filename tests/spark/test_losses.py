@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from spark.lake.losses import Loss, find_losses, parse_loss, read_accepted
 from spark.land import land
 from spark.landing.landing_query import accept_losses
-from tests.spark.topics import PARTITIONS, Topics, each_once, land_once
+from tests.spark.topics import HELD, PARTITIONS, Topics, each_once, land_once
 
 
 class Lake(NamedTuple):
@@ -96,7 +96,7 @@ def test_records_lost_while_landing_runs_are_named(
 
     monkeypatch.setattr("spark.land.start_landing", lambda *_, **__: Failing())
     with pytest.raises(SystemExit) as ended:
-        land(lake.spark, lake.topics.settings(lake.root), lake.topics.names, once=True)
+        land(lake.spark, lake.topics.settings(lake.root), lake.topics.names, HELD, once=True)
     assert ended.value.code == 2
     assert f"before they landed: {first}/0:5-7, {first}/1:5-7. " in capsys.readouterr().err
 

@@ -15,7 +15,7 @@ from spark.lake.losses import Loss
 from spark.land import land, parse_accepted
 from spark.landing.landing_query import accept_later, append_once, start_landing
 from tests.own_service import make_again
-from tests.spark.topics import PARTITIONS, Topics, each_once, land_once, rows_of
+from tests.spark.topics import HELD, PARTITIONS, Topics, each_once, land_once, rows_of
 
 SENTENCE = "deleted and created again since it landed: {later}. What the earlier topic had"
 
@@ -144,7 +144,7 @@ def test_a_topic_that_is_created_again_while_it_lands_stops_the_job(
     settings = lake.topics.settings(lake.root).model_copy(update={"land_max_offsets": 10})
 
     def land_all() -> None:
-        land(lake.spark, settings, lake.topics.names, once=True)
+        land(lake.spark, settings, lake.topics.names, HELD, once=True)
 
     if protection == "off":
         land_all()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from confluent_kafka import Producer, TopicPartition
@@ -12,9 +12,11 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from spark.landing.landing_query import start_landing
+from spark.lease import Lease
 from spark.settings import Settings
 
 PARTITIONS = 2
+HELD = Lease(cast("SparkSession", None), "lease/land", 1, is_taken_over=False)  # by nobody else
 
 
 @dataclass(frozen=True)
