@@ -121,7 +121,7 @@ lock: ## resolve the packages again (needs uv)
 # The version is the tool's alone: it is in an environment of its own, and in no image.
 BOM := .run/bom
 CYCLONEDX := cyclonedx-bom==7.5.0
-BOM_OF_JARS := mvn -B -q -C org.cyclonedx:cyclonedx-maven-plugin:2.9.1:makeBom -DoutputFormat=json -DoutputDirectory=$(CURDIR)/$(BOM)
+BOM_OF_JARS := mvn -B -q -C org.cyclonedx:cyclonedx-maven-plugin:2.9.1:makeBom -DoutputFormat=json -DincludeProvidedScope=false -DoutputDirectory=$(CURDIR)/$(BOM)
 
 bom: ## bills of materials (CycloneDX) of packages and jars, in .run/bom; the base images have their own
 	@mkdir -p $(BOM)
@@ -129,6 +129,7 @@ bom: ## bills of materials (CycloneDX) of packages and jars, in .run/bom; the ba
 	@for lock in requirements.lock service/requirements.lock spark/requirements.lock; do \
 	  $(BOM)/tool/bin/cyclonedx-py requirements $$lock --of JSON -o $(BOM)/python-$$(dirname $$lock | tr -d .).json; done
 	@$(BOM_OF_JARS) -f spark/pom.xml -DoutputName=jars-spark
+	@$(BOM_OF_JARS) -f spark/bucket/pom.xml -DoutputName=jars-bucket
 	@$(BOM_OF_JARS) -f connect/pom.xml -Pworker -DoutputName=jars-connect-worker
 	@$(BOM_OF_JARS) -f connect/pom.xml -Pplugin -DoutputName=jars-connect-plugin
 	@mv $(BOM)/python-.json $(BOM)/python.json && ls $(BOM)/*.json

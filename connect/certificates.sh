@@ -22,7 +22,8 @@ password() { # name, group
   show "$secrets/$1.new" "$2"
 }
 
-group_of() { # principal of the broker
+group_of() { # principal of the broker; an extra says which group its part is in
+  local said=GROUP_OF_${1^^}
   case $1 in
     service) echo 20002 ;;
     connect) echo 20004 ;;
@@ -30,7 +31,7 @@ group_of() { # principal of the broker
     admin) echo 20011 ;;
     broker) echo $broker ;;
     land) echo 20013 ;;
-    *) echo $ops ;;
+    *) echo "${!said:-$ops}" ;;
   esac
 }
 
@@ -43,8 +44,9 @@ authority() {
   mv $tls/ca.new $tls/ca.pem
 }
 
-certificate() { # name in the network, group of the server, usage
-  local file=$tls/$1
+certificate() { # name in the network, group of the server, usage; further names, of others of its kind
+  local file=$tls/$1 name names=DNS:$1,DNS:localhost,IP:127.0.0.1
+  for name in ${4:-}; do names+=,DNS:$name; done
   if [ -e "$file.pem" ]; then return; fi
   openssl req -new -newkey rsa:2048 -nodes -subj "/CN=$1" -keyout "$file.key" -out "$file.csr" 2> /dev/null
   openssl x509 -req -sha256 -days 365 -in "$file.csr" -CA $tls/ca.pem -CAkey $tls/ca.key -CAcreateserial \
@@ -52,7 +54,7 @@ certificate() { # name in the network, group of the server, usage
       echo basicConstraints=CA:FALSE
       echo keyUsage=critical,digitalSignature,keyEncipherment
       echo "extendedKeyUsage=$3"
-      echo "subjectAltName=DNS:$1,DNS:localhost,IP:127.0.0.1"
+      echo "subjectAltName=$names"
     )
   rm "$file.csr"
   rm -f "$file.pem.new"
@@ -93,8 +95,8 @@ written connect_login.conf 20004 "KafkaConnect {
 written audit_tokens $audit "service $(cat $secrets/audit_token)"
 
 authority
-certificate kafka $broker serverAuth,clientAuth
-certificate connect 20004 serverAuth
+certificate kafka $broker serverAuth,clientAuth "${MORE_BROKERS:-}"
+certificate connect 20004 serverAuth "${MORE_WORKERS:-}"
 certificate postgres 20001 serverAuth
 certificate audit $audit serverAuth
 keystores

@@ -3,9 +3,13 @@
 import fcntl
 import hashlib
 import os
+import re
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+
+CLASSES = ".build"  # where Maven leaves what it has compiled, as the poms say
 
 Command = list[str]  # a program and its arguments
 Run = Callable[[str, Command], None]  # runs one command to its end under a name, or raises
@@ -20,11 +24,17 @@ def java_program(name: str = "java") -> str:
 
 
 def jars_folder(cache: Path, pom: Path) -> Path:
-    """Return where the jars of this pom belong: its hash is in the name, for each change one."""
+    """Return where the jars of this pom belong: for each change of it or its sources another."""
     room = pom.parent.name
-    content = pom.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()[:16]
+    contents = [file.read_bytes() for file in (pom, *sources(pom))]
+    digest = hashlib.sha256(b"".join(contents)).hexdigest()[:16]
     return cache / f"{room}-{digest}"
+
+
+def sources(pom: Path) -> list[Path]:
+    """Return the files in Java that Maven makes one more jar of."""
+    named = re.search("<sourceDirectory>(.+)</sourceDirectory>", pom.read_text())
+    return sorted((pom.parent / named[1]).rglob("*.java")) if named else []
 
 
 def fetch_jars(run: Run, cache: Path, pom: Path, profiles: dict[str, str]) -> Path:
@@ -51,6 +61,7 @@ def fill(run: Run, folder: Path, pom: Path, subfolders: dict[str, str]) -> None:
         for profile, subfolder in subfolders.items():
             command = copy_command(pom, profile, jars / subfolder)
             run("maven", command)
+        shutil.rmtree(jars / CLASSES, ignore_errors=True)
         jars.rename(folder)
 
 
@@ -59,6 +70,8 @@ def copy_command(pom: Path, profile: str, folder: Path) -> Command:
     command = ["mvn", "-B", "-q", "-C", "-f", str(pom)]  # -C: a jar whose sum differs is an error
     if profile:
         command.append(f"-P{profile}")
+    if sources(pom):
+        command += ["compiler:compile", "jar:jar"]
     command.append("dependency:copy-dependencies")
     command.append(f"-DoutputDirectory={folder}")
     return command

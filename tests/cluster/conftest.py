@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ops.security import Security
 from ops.stack.stack import Stack
 from tests.stacks import PORTS, RUN, running, within
 
@@ -23,3 +24,10 @@ def cluster_stack() -> Iterator[Stack]:
 def stack(cluster_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
     """The same, where the tests' own clients find it."""
     return within(cluster_stack, monkeypatch)
+
+
+@pytest.fixture
+def security(stack: Stack) -> Security:
+    """Its files."""
+    assert stack.settings.security is not None
+    return stack.settings.security

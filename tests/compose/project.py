@@ -52,7 +52,7 @@ class Project:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=600,
         )
 
     def good(self, *arguments: str) -> str:

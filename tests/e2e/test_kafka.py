@@ -406,6 +406,7 @@ def rebalances_of_a_restart(stack: Stack, **settings: str) -> int:
     assigned = '"event": "assigned"'
     given = re.compile(r'"partitions": \[\d.*"assigned"')
     with own_service(stack, topic) as other:
+        other.until_logged('"partitions": [0, 1, 2], "event": "assigned"')
         with own_service(stack, topic, **settings) as service:
             service.until_logged(assigned)
             other.until_logged('"event": "revoked"')

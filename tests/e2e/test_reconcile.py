@@ -37,7 +37,15 @@ from spark.landing.landing_query import accept_later, accept_losses, start_landi
 from spark.parts import load_parts
 from spark.reconcile import run
 from spark.reporting.report import shorten
-from spark.rows.snapshot import Selection, open_snapshot, select_rows, table_statements
+from spark.rows.snapshot import (
+    LARGE,
+    Selection,
+    open_snapshot,
+    open_snapshots,
+    read_tables,
+    select_rows,
+    table_statements,
+)
 from spark.settings import Settings as SparkSettings
 from spark.topics import topics_to_land
 from tests.builders import value
@@ -490,6 +498,26 @@ def test_for_a_group_that_has_handled_nothing_everything_is_late(
     assert counts["late"] > 0
     assert [one["hop"] for one in result["behind"]] == [name]
     assert result["findings"] == []
+
+
+def test_a_table_that_is_read_in_ranges_has_each_row_once(
+    spark: SparkSession, stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several tasks read a large table at one moment, while rows are added and updated."""
+    settings = SparkSettings()
+    orders(500)
+    until_handled()
+    with (
+        load(),
+        open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots,
+    ):
+        whole = read_tables(spark, settings.subscriber, snapshots, [])
+        monkeypatch.setattr("spark.rows.snapshot.PAGES_OF_A_RANGE", 2)
+        in_ranges = read_tables(spark, settings.subscriber, snapshots, [])
+        for name in LARGE:
+            assert sorted(in_ranges[name].collect()) == sorted(whole[name].collect()), name
+        assert whole["tracking"].rdd.getNumPartitions() == 1
+        assert in_ranges["tracking"].rdd.getNumPartitions() > 2
 
 
 def test_a_database_of_an_unknown_schema_is_refused(

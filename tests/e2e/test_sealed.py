@@ -18,7 +18,7 @@ from spark.judging.horizon import (
     NotCheckedError,
     write_horizon,
 )
-from spark.lock import exclusive_lock
+from spark.lease import hold_lease
 from tests.builders import value
 from tests.client import Sent, away, fresh, send, until_handled
 from tests.e2e.test_reconcile import event_of, publish
@@ -194,10 +194,14 @@ def kill_at(step: str, judge_since: JudgeSince, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_of_two_runs_at_once_one_says_so(
-    stack: Stack, judge_since: JudgeSince, delta_root: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    stack: Stack,
+    judge_since: JudgeSince,
+    delta_root: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """While one is at work, another one ends with exit code 2, and leaves nothing behind."""
-    at_work = exclusive_lock(str(delta_root), f"reconcile-{SUBSCRIBER}")
+    at_work = hold_lease(spark, str(delta_root), f"reconcile-{SUBSCRIBER}")
     with at_work, pytest.raises(SystemExit) as ended:
         judge_since()
     assert ended.value.code == 2

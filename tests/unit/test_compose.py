@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -129,6 +130,62 @@ def test_a_part_that_writes_temporary_files_has_a_place_for_them() -> None:
 
 
 SECURE = ROOT / "compose.secure.yaml"
+CLUSTER = ROOT / "compose.cluster.yaml"
+
+
+class Loader(yaml.SafeLoader):
+    """Reads what replaces a list of compose.yaml, instead of adding to it."""
+
+
+def as_list(loader: Loader, node: yaml.SequenceNode) -> list[Any]:
+    """Return what stands behind !override."""
+    return list(loader.construct_sequence(node))
+
+
+Loader.add_constructor("!override", as_list)
+
+
+def read_cluster() -> dict[str, Any]:
+    """Return the services of compose.cluster.yaml."""
+    services: dict[str, Any] = yaml.load(CLUSTER.read_text(), Loader)["services"]  # noqa: S506 - it is a safe one
+    return services
+
+
+def test_every_job_of_a_cluster_has_its_settings() -> None:
+    """Whatever runs Spark in compose.yaml knows the cluster and the bucket, and gets the secret."""
+    cluster = read_cluster()
+    of_the_core = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    jobs = [
+        name for name, one in of_the_core.items() if "SPARK_JARS_DIR" in one.get("environment", {})
+    ]
+    assert {"land", "reconcile", "retention"} <= set(jobs)
+    for name in jobs:
+        job = cluster[name]
+        assert job["environment"]["DELTA_ROOT"].startswith("s3a://"), name
+        started = job.get("entrypoint") or job["command"]
+        assert started[0] == "/app/spark/cluster/run.sh", name
+        assert job["build"]["target"].startswith("cluster"), name
+
+
+def test_what_a_cluster_adds_is_hardened() -> None:
+    """Each new part has no capability and a root file system that it cannot write."""
+    cluster = read_cluster()
+    of_the_core = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    new = [one for name, one in cluster.items() if name not in of_the_core and "extends" not in one]
+    assert len(new) > 4
+    for one in new:
+        assert one["cap_drop"] == ["ALL"]
+        assert one["read_only"] is True
+
+
+def test_every_part_with_a_client_knows_the_three_brokers() -> None:
+    """Whoever asks one broker alone would stand still with it."""
+    for name, one in read_cluster().items():
+        environment = one.get("environment", {})
+        if "KAFKA_BOOTSTRAP_SERVERS" in environment:
+            assert environment["KAFKA_BOOTSTRAP_SERVERS"].count(":9092") == 3, name
+    clients = {"topics", "connector", "service", "land", "reconcile"}
+    assert all("KAFKA_BOOTSTRAP_SERVERS" in read_cluster()[name]["environment"] for name in clients)
 
 
 def test_every_part_with_a_client_is_secured() -> None:

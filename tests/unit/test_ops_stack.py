@@ -226,6 +226,20 @@ def test_jars_are_kept_by_the_state_of_their_pom(tmp_path: Path) -> None:
     assert one.name.startswith("connect-")
 
 
+def test_jars_are_kept_by_the_state_of_their_sources_too(tmp_path: Path) -> None:
+    """A changed file in Java is compiled again; one elsewhere is nobody's business."""
+    pom = tmp_path / "spark" / "pom.xml"
+    source = tmp_path / "spark" / "java" / "One.java"
+    source.parent.mkdir(parents=True)
+    pom.write_text("<sourceDirectory>java</sourceDirectory>")
+    source.write_text("class One {}")
+    one = jars_folder(tmp_path, pom)
+    (tmp_path / "Other.java").write_text("class Other {}")
+    assert jars_folder(tmp_path, pom) == one
+    source.write_text("final class One {}")
+    assert jars_folder(tmp_path, pom) != one
+
+
 def test_of_two_that_need_jars_at_once_one_fetches_them(tmp_path: Path) -> None:
     """The second waits and finds them: Maven's own cache is not made for two writers."""
     pom = tmp_path / "connect" / "pom.xml"
