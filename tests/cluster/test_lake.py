@@ -141,6 +141,7 @@ def test_a_worker_dies_while_they_reconcile(stack: Stack, workers: Engine) -> No
 @pytest.mark.parametrize("job", [["spark.land"], ["spark.reconcile", "--full"]])
 def test_of_two_at_once_one_says_so(stack: Stack, workers: Engine, job: list[str]) -> None:
     """No lock of a machine tells them: the lease is in the bucket."""
+    orders(10)
     with started(stack, workers, *job) as first:
         first.until_said("batch" if job == ["spark.land"] else "rows of the databases are read")
         with started(stack, workers, *job) as second:
@@ -150,6 +151,7 @@ def test_of_two_at_once_one_says_so(stack: Stack, workers: Engine, job: list[str
 
 def test_a_landing_that_stood_still_is_taken_over(stack: Stack, workers: Engine) -> None:
     """The next one lands all; the one that wakes says so and ends, and nothing landed twice."""
+    orders(10)
     with started(stack, workers, "spark.land") as first:
         first.until_said("batch")
         os.killpg(first.process.pid, SIGSTOP)

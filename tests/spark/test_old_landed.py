@@ -1,0 +1,71 @@
+"""When landed rows are looked through for what can go: together, and not each day."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark.lake.landed_tables import SCHEMA, make_tables, table_path
+from spark.retiring import old_landed
+from spark.retiring.old_landed import LATER, OF_EVENTS, find_old_landed
+from spark.retiring.purge import Limits
+from spark.session import make_frame
+from spark.settings import Settings
+
+DAYS = 100
+LATEST = DAYS * (1 + LATER)
+
+
+class LookedThroughError(Exception):
+    """All of the lake was to be read."""
+
+
+@pytest.fixture
+def settings(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """A lake with empty tables, which nobody else judges; reading all of it is noticed."""
+
+    def read_lake(*_: object) -> None:
+        raise LookedThroughError
+
+    monkeypatch.setattr(old_landed, "find_other_subscribers", lambda _settings: [])
+    monkeypatch.setattr(old_landed, "read_lake", read_lake)
+    made = Settings(delta_root=str(tmp_path), retention_landed_days=DAYS)
+    make_tables(spark, made.delta_root, [made.input_topic, *OF_EVENTS])
+    return made
+
+
+def land(spark: SparkSession, settings: Settings, age_days: float) -> None:
+    """Land an order that is so old."""
+    written = datetime.now(UTC) - timedelta(days=age_days)
+    row = (settings.input_topic, 0, 0, written, None, None, None)
+    frame = make_frame(spark, [row], SCHEMA)
+    frame.write.format("delta").mode("append").save(table_path(settings.delta_root, row[0]))
+
+
+def look(spark: SparkSession, settings: Settings) -> str | None:
+    """Return why nothing goes."""
+    nothing = Limits({}, {}, {})
+    return find_old_landed(spark, settings, [], nothing).old.stays
+
+
+@pytest.mark.parametrize("age_days", [DAYS + 0.1, LATEST - 0.1])
+def test_rows_that_are_just_old_enough_wait_for_others(
+    spark: SparkSession, settings: Settings, age_days: float
+) -> None:
+    """To find what can go, all of the lake is read: so it goes some days later, together."""
+    land(spark, settings, age_days)
+    assert look(spark, settings) == f"they go together, once one is {LATEST:g} d old"
+
+
+def test_once_one_is_older_all_are_looked_through(spark: SparkSession, settings: Settings) -> None:
+    """Control: the same look finds that it is time."""
+    land(spark, settings, LATEST + 0.1)
+    with pytest.raises(LookedThroughError):
+        look(spark, settings)
+
+
+def test_of_young_rows_nothing_is_said(spark: SparkSession, settings: Settings) -> None:
+    """None is old enough."""
+    land(spark, settings, DAYS - 0.1)
+    assert look(spark, settings) == ""
