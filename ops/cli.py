@@ -5,7 +5,7 @@
 import json
 import os
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -274,6 +274,38 @@ def trace(
     else:
         print("\n".join(lines(wanted, traces)))
     raise typer.Exit(0 if is_fine(traces) else 1)
+
+
+@app.command()
+def guard(
+    once: Annotated[
+        bool, typer.Option("--once", help="Watch for ten seconds, mend nothing, and say it.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Watch over connectors and slots: restart what has failed, and say what only you can mend.
+
+    Of several, one acts, and the others watch. It never makes a slot, and deletes no offsets: that
+    would lose events. With --once, exit 1 if something is not well.
+    """
+    from ops.guard.command import keep_guard, look_for_a_while
+
+    stack = make_checked_stack()
+    env = stack.env()
+    if not once:
+        keep_guard(env, stack.settings.guard_host, stack.settings.guard_port, tell)
+    findings = look_for_a_while(env)
+    if as_json:
+        print(json.dumps([finding._asdict() for finding in findings]))
+    else:
+        lines = [f"{finding.sentence}: {finding.way_out}" for finding in findings]
+        print("\n".join(lines or ["all is well"]))
+    raise typer.Exit(1 if findings else 0)
+
+
+def tell(line: str) -> None:
+    """Write a line with the time; a log has it at once."""
+    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}", flush=True)
 
 
 @app.command()

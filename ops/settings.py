@@ -34,6 +34,8 @@ class Settings(BaseSettings):
     kafka_controller_port: Port = 19093
     connect_port: Port = 18083
     audit_port: Port = 18081
+    guard_port: Port = 18087
+    guard_host: str = HOST
     service_port: Port = 18080  # a second service process listens ten above, and so on
     # Three of each topic's copies, or one. A second broker listens ten above, and so on.
     brokers: Annotated[Literal[1, 3], BeforeValidator(int)] = 1
@@ -45,6 +47,7 @@ class Settings(BaseSettings):
     subscriber: str = SUBSCRIBER
     dedup_store: str = "tracking"  # the service's
     land: bool = False  # also keep landing going, as one more process
+    guard: bool = False  # and a guard, which restarts what has failed and says what is not well
     secure: bool = False  # everything is encrypted and asks who comes; see docs/security.md
     # How much of the path there is: orders that are handled once, then their events, then the POST.
     adopt: Literal["consumer", "outbox", "all"] = "all"

@@ -58,6 +58,8 @@ def parts(settings: Settings) -> list[Part]:
     found += [service(settings, number) for number in numbers]
     if settings.land:
         found.append(land(settings))
+    if settings.guard:
+        found.append(guard(settings))
     return found
 
 
@@ -65,6 +67,8 @@ def part_by_name(settings: Settings, name: str) -> Part:
     """Return a part by its name, even one that this stack does not start by itself."""
     if name == "land":
         return land(settings)
+    if name == "guard":
+        return guard(settings)
     extras = extra_processes()
     if name in extras:
         return extra(settings, name, extras[name])
@@ -211,6 +215,18 @@ def land(settings: Settings) -> Part:
         ports={},
         ready=ready,
         env=log_in_as(settings, "land"),
+    )
+
+
+def guard(settings: Settings) -> Part:
+    """Return the guard of connectors and slots."""
+    port = settings.guard_port
+    return Part(
+        name="guard",
+        argv=[sys.executable, "-m", "ops", "guard"],
+        ports={"GUARD_PORT": port},
+        ready=partial(answers, f"http://{HOST}:{port}/readyz"),
+        env=log_in_as(settings, OPS),
     )
 
 

@@ -1,0 +1,46 @@
+"""What the guard counts, under Prometheus names."""
+
+from collections import Counter as Counts
+from collections.abc import Sequence
+
+from prometheus_client import Counter, Gauge
+
+from ops.guard.findings import Finding, Seen
+from ops.guard.look import Look
+
+FINDINGS = Gauge("guard_findings", "What is not well now", ["name"])
+ACTS = Gauge("guard_acts", "1 on the one instance that restarts tasks, 0 on those that watch")
+LAST_LOOK = Gauge("guard_last_look_timestamp_seconds", "When it last looked")
+RESTARTS = Counter("guard_restarts", "Tasks that it has restarted", ["connector"])
+HELD = Gauge("slot_held_bytes", "What a slot keeps of the write-ahead log", ["outbox"])
+LEFT = Gauge("slot_left_bytes", "What it may keep beyond that before it is given up", ["outbox"])
+WAITS = Gauge("outbox_waits_seconds", "How long the oldest event waits to be published", ["outbox"])
+LAG = Gauge("guard_consumer_lag_records", "Records that the service has not committed")
+NAMES = (
+    "no_answer",
+    "task_failed",
+    "task_given_up",
+    "task_paused",
+    "publication_missing",
+    "slot_lost",
+    "slot_filling",
+    "slot_silent",
+    "events_late",
+    "refused",
+)
+
+
+def show(look: Look, seen: Seen, findings: Sequence[Finding], *, acts: bool) -> None:
+    """Set every gauge to what was seen."""
+    counts = Counts(finding.name for finding in findings)
+    for name in NAMES:
+        FINDINGS.labels(name).set(counts[name])
+    ACTS.set(acts)
+    LAST_LOOK.set_to_current_time()
+    if look.lag is not None:
+        LAG.set(look.lag)
+    for slot in look.slots or ():
+        HELD.labels(slot.outbox).set(slot.held)
+        if slot.left is not None:
+            LEFT.labels(slot.outbox).set(slot.left)
+        WAITS.labels(slot.outbox).set(seen.slots[slot.outbox].waits_for(look.at))

@@ -1,0 +1,128 @@
+"""What the guard makes of what it sees, and when it restarts a task."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from ops.guard.findings import LATE_SECONDS, SILENT_SECONDS, Seen, judge
+from ops.guard.look import Look, Slot, Task
+from ops.guard.metrics import NAMES
+from ops.guard.restarts import PAUSES, WELL_AGAIN_SECONDS, Restarts
+
+WELL = Slot(
+    outbox="fulfillment",
+    exists=True,
+    active=True,
+    wal_status="reserved",
+    written=1_000,
+    confirmed=1_000,
+    held=500,
+    left=None,
+    is_published=True,
+)
+RUNNING = Task("fulfillment-outbox", 0, "RUNNING", "")
+
+
+def names(*looks: tuple[float, Slot], tasks: list[Task] | None = None) -> list[str]:
+    """Return what is not well at the last of these looks."""
+    seen = Seen()
+    for at, slot in looks:
+        look = Look(at, [RUNNING] if tasks is None else tasks, [slot], lag=0, bursts=[])
+        seen.see(look)
+    return [finding.name for finding in judge(look, seen)]
+
+
+def test_a_slot_that_moves_is_well() -> None:
+    """Heartbeats move it, though nobody writes an event."""
+    later = WELL._replace(written=2_000, confirmed=2_000)
+    assert names((0, WELL), (SILENT_SECONDS + 1, later)) == []
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_a_slot_that_does_not_move_is_silent(active: bool) -> None:
+    """Its task may say RUNNING, and its reader may be there: nothing is confirmed."""
+    silent = WELL._replace(active=active)
+    assert names((0, WELL), (SILENT_SECONDS - 1, silent)) == []
+    assert names((0, WELL), (SILENT_SECONDS + 1, silent)) == ["slot_silent"]
+
+
+def test_events_are_late_when_what_was_written_is_not_confirmed_for_long() -> None:
+    """A slot that moves, and does not keep up. Control: one that keeps up is well."""
+    behind = [
+        (at, WELL._replace(written=1_000 + 10 * at, confirmed=1_000 + at))
+        for at in range(0, int(LATE_SECONDS) + 30, 2)
+    ]
+    assert names(*behind) == ["events_late"]
+    keeps_up = [(at, slot._replace(confirmed=slot.written)) for at, slot in behind]
+    assert names(*keeps_up) == []
+
+
+def test_a_slot_that_grows_towards_its_limit_is_said_before_it_is_lost() -> None:
+    """At ten bytes a second, 1,000 bytes are left for less than two minutes.
+
+    Control: at the same growth a limit far away is nobody's concern.
+    """
+    looks = [
+        (
+            at,
+            WELL._replace(held=500 + 10 * at, confirmed=1_000 + at, written=1_000 + at, left=1_000),
+        )
+        for at in range(0, 20, 2)
+    ]
+    assert names(*looks) == ["slot_filling"]
+    assert names(*[(at, slot._replace(left=10**9)) for at, slot in looks]) == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "name"),
+    [
+        ({"exists": False, "wal_status": "missing"}, "slot_lost"),
+        ({"wal_status": "lost"}, "slot_lost"),
+        ({"wal_status": "unreserved"}, "slot_filling"),
+        ({"is_published": False}, "publication_missing"),
+    ],
+)
+def test_what_loses_events_is_left_to_a_person(broken: dict[str, Any], name: str) -> None:
+    """Each is named with its way out."""
+    slot = WELL._replace(**broken)
+    assert names((0, slot)) == [name]
+    look = Look(0, [], [slot], 0, [])
+    seen = Seen()
+    seen.see(look)
+    [finding] = judge(look, seen)
+    assert finding.way_out
+
+
+def test_each_finding_has_its_metric() -> None:
+    """A name that the metrics do not know would be counted nowhere."""
+    failed = Task("a", 0, "FAILED", "why")
+    paused = Task("b", 0, "PAUSED", "")
+    look = Look(0, None, None, None, ["dead letters", "audit refusals"])
+    found = [finding.name for finding in judge(look, Seen())]
+    found += names((0, WELL), tasks=[failed, paused])
+    assert set(found) == {"no_answer", "refused", "task_failed", "task_paused"}
+    assert set(found) <= set(NAMES)
+
+
+def test_a_failed_task_is_restarted_at_once_then_ever_later_and_not_for_ever() -> None:
+    """The sum of all pauses is below four minutes; then a person has to look."""
+    restarts = Restarts()
+    restarted = [now for now in range(1_000) if restarts.is_due(float(now))]
+    pauses = [later - before for before, later in pairwise(restarted)]
+    assert restarted[0] == 0
+    assert pauses == [int(pause) for pause in PAUSES[1:]]
+    assert restarts.is_given_up
+
+
+def test_a_task_that_has_run_for_long_has_its_restarts_back() -> None:
+    """Control: one that runs for a moment between two failures has not."""
+    restarts = Restarts()
+    while not restarts.is_given_up:
+        restarts.is_due(1_000.0 * len(restarts.tried_at))
+    restarts.note_well(10_000.0)
+    restarts.note_well(10_000.0 + WELL_AGAIN_SECONDS - 1)
+    assert not restarts.is_due(10_000.0 + WELL_AGAIN_SECONDS)
+    restarts.note_well(20_000.0)
+    restarts.note_well(20_000.0 + WELL_AGAIN_SECONDS)
+    assert restarts.is_due(20_001.0 + WELL_AGAIN_SECONDS)
