@@ -22,8 +22,8 @@ from service.health import serve
 # Of several guards, the one that has this lock restarts tasks; PostgreSQL frees it when it is gone.
 LOCK = "select pg_try_advisory_lock(hashtext('guard')) as is_ours"
 LOOK_SECONDS = 2.0
-COUNT_SECONDS = 60.0
-NOTHING = Counts(lag=None, bursts=None)
+COUNT_SECONDS = 30.0
+NOTHING = Counts(lag=None, bursts=None, landing=None)
 SILENCE_SECONDS = 30.0  # above a look at which nobody answers
 ONCE_SECONDS = SILENT_SECONDS + 2 * LOOK_SECONDS  # to know whether a slot moves
 
@@ -83,6 +83,7 @@ class Guard:
             findings += self.mend(found)
         self.tell(findings)
         metrics.show(found, self.seen, findings, acts=acts)
+        metrics.show_landing(self.counts.landing)
         self.looked_at = time.monotonic()
         return findings
 

@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 
 import psycopg
 import requests
+from confluent_kafka import KafkaException
 from psycopg.conninfo import make_conninfo
 
 from access.connect import connect_session
-from ops.positions import try_lag
+from ops.positions import landed, try_lag
 from ops.refused import KINDS, compare, count_refused
 from ops.settings import OUTBOXES, Env
+from ops.stack.supervisor import StackError
+from ops.topic import reader, spans
 from ops.trace.databases import log_in, read_password
 from spark.statements import read_statements
 
@@ -66,11 +69,19 @@ class Look(NamedTuple):
     bursts: Sequence[str] | None  # what is refused in a burst
 
 
+class Landing(NamedTuple):
+    """How far the landing is, as its checkpoint says."""
+
+    landed: int  # records, of all topics
+    waiting: int
+
+
 class Counts(NamedTuple):
     """What takes longer to find out, and is looked at less often."""
 
     lag: int | None  # records that the service has not committed
     bursts: Sequence[str] | None  # what is refused in a burst
+    landing: Landing | None  # None: there is no checkpoint in a folder of this machine
 
 
 def look(env: Env, counts: Counts) -> Look:
@@ -90,7 +101,23 @@ def count(env: Env) -> Counts:
     return Counts(
         lag=None if lags is None else sum(lags.values()),
         bursts=look_for_bursts(env),
+        landing=look_at_landing(env),
     )
+
+
+def look_at_landing(env: Env) -> Landing | None:
+    """Return how many records have landed, and how many wait for it."""
+    try:
+        ends = landed(env)
+        with reader(env["KAFKA_BOOTSTRAP_SERVERS"]) as consumer:
+            held = {topic: spans(consumer, topic, SOON) for topic in ends}
+    except (KafkaException, OSError, StackError):
+        return None
+    if not ends:
+        return None
+    done = sum(end for of_topic in ends.values() for end in of_topic.values())
+    there = sum(span.stop for of_topic in held.values() for span in of_topic.values())
+    return Landing(done, max(0, there - done))
 
 
 def look_at_connect(env: Env) -> list[Task] | None:

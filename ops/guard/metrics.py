@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from prometheus_client import Counter, Gauge
 
 from ops.guard.findings import Finding, Seen
-from ops.guard.look import Look
+from ops.guard.look import Landing, Look
 
 FINDINGS = Gauge("guard_findings", "What is not well now", ["name"])
 ACTS = Gauge("guard_acts", "1 on the one instance that restarts tasks, 0 on those that watch")
@@ -16,6 +16,8 @@ HELD = Gauge("slot_held_bytes", "What a slot keeps of the write-ahead log", ["ou
 LEFT = Gauge("slot_left_bytes", "What it may keep beyond that before it is given up", ["outbox"])
 WAITS = Gauge("outbox_waits_seconds", "How long the oldest event waits to be published", ["outbox"])
 LAG = Gauge("guard_consumer_lag_records", "Records that the service has not committed")
+LANDED = Gauge("landing_landed_records", "Records that have landed, as the checkpoint says")
+LANDING_LAG = Gauge("landing_lag_records", "Records that have not landed")
 NAMES = (
     "no_answer",
     "task_failed",
@@ -28,6 +30,13 @@ NAMES = (
     "events_late",
     "refused",
 )
+
+
+def show_landing(landing: Landing | None) -> None:
+    """Set what is known of the landing; nothing is known of one elsewhere."""
+    if landing is not None:
+        LANDED.set(landing.landed)
+        LANDING_LAG.set(landing.waiting)
 
 
 def show(look: Look, seen: Seen, findings: Sequence[Finding], *, acts: bool) -> None:

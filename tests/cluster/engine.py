@@ -39,9 +39,9 @@ class Engine:
             self.start_worker(number)
 
     def start_worker(self, number: int) -> None:
-        """Start one worker, with one core."""
+        """Start one worker, with room for two jobs."""
         place = ["--work-dir", str(self.folder / f"work-{number}")]
-        words = ["worker.Worker", "--cores", "1", "--memory", "1g", *place, self.url]
+        words = ["worker.Worker", "--cores", "2", "--memory", "2g", *place, self.url]
         self.start_process(f"worker-{number}", words, self.port + 2 + number)
         until(self.count_workers, lambda count: count > number, 60, "a worker is not known")
 
