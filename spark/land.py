@@ -116,8 +116,19 @@ def land(
             query.stop()
             query = start_landing(spark, settings, topics, once=once)
     except StreamingQueryException:
+        lease.beat("its query has ended")
+        end_if_lost(lease)
         find_start(spark, settings, topics)
         raise
+
+
+def end_if_lost(lease: Lease) -> None:
+    """End the job if another landing has taken over."""
+    if lease.is_lost:
+        exit_with_error(
+            f"landing has ended: another one has taken over {lease.address}, while this one"
+            " stood still; nothing is lost, and nothing landed twice"
+        )
 
 
 def ended(query: StreamingQuery, trigger_seconds: float, lease: Lease) -> bool:
@@ -128,11 +139,7 @@ def ended(query: StreamingQuery, trigger_seconds: float, lease: Lease) -> bool:
     lead = clock_lead()
     # PySpark takes fractions of a second, although its annotation does not say so.
     while not query.awaitTermination(CLOCK_CHECK_SECONDS):  # type: ignore[arg-type]
-        if lease.is_lost:
-            exit_with_error(
-                f"landing has ended: another one has taken over {lease.address}, while this one"
-                " stood still; nothing is lost, and nothing landed twice"
-            )
+        end_if_lost(lease)
         lead_before, lead = lead, clock_lead()
         if lead < lead_before - trigger_seconds:
             return False
