@@ -16,7 +16,10 @@ show() { # unfinished file, group
 }
 
 password() { # name, group
-  if [ -e "$secrets/$1" ]; then return; fi
+  if [ -e "$secrets/$1" ]; then
+    chgrp "$2" "$secrets/$1" # an extra that came later may be in a group of its own
+    return
+  fi
   rm -f "$secrets/$1.new"
   head -c 24 /dev/urandom | base64 -w 0 | tr '+/' '-_' > "$secrets/$1.new"
   show "$secrets/$1.new" "$2"

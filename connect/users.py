@@ -41,7 +41,10 @@ def read_password(settings: Settings, principal: str) -> bytes:
     file = kafka_password_file(settings.secrets_dir, principal)
     if not file.is_file():
         raise SettingsError(f"{principal} has no password: write one into {file}")
-    password = read_secret(file).encode()
+    try:
+        password = read_secret(file).encode()
+    except PermissionError:
+        raise SettingsError(f"{file} may not be read: is this part in the file's group?") from None
     if not password:
         raise SettingsError(f"the password of {principal} is empty: write one into {file}")
     return password

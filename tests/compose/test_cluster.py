@@ -7,18 +7,24 @@ import pytest
 from tests.compose.project import Project
 from tests.reconciliation import GOOD
 
+pytestmark = pytest.mark.prove
+FILES = {
+    "as it is": ["compose.cluster.yaml"],
+    "secured": ["compose.secure.yaml", "compose.cluster.yaml", "compose.cluster.secure.yaml"],
+}
 
-@pytest.fixture(scope="module")
-def project() -> Iterator[Project]:
+
+@pytest.fixture(scope="module", params=FILES.values(), ids=FILES)
+def project(request: pytest.FixtureRequest) -> Iterator[Project]:
     """Have the cluster up."""
-    with Project("compose.cluster.yaml").running() as project:
+    with Project(*request.param).running() as project:
         yield project
 
 
 def test_the_demo_of_a_cluster_ends_with_its_verdict(project: Project) -> None:
     """Both Spark workers have had work, and the lake is in the bucket."""
     done = project.run("run", "--rm", "-T", "demo")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == GOOD
     for worker in ("spark-worker-1", "spark-worker-2"):
         assert "Asked to launch executor" in project.good("logs", "--no-color", worker)
@@ -29,7 +35,7 @@ def test_the_demo_of_a_cluster_ends_with_its_verdict(project: Project) -> None:
 def test_who_may_die_dies(project: Project) -> None:
     """A broker, a Connect worker and a Spark worker are killed, and all reconciles without them."""
     project.good("kill", "kafka-2", "connect", "spark-worker-1")
-    project.good("run", "--rm", "-T", "demo", "produce", "--orders", "500")
+    project.good("run", "--rm", "-T", "--no-deps", "demo", "produce", "--orders", "500")
     done = project.run("run", "--rm", "-T", "--no-deps", "reconcile", "--full")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == GOOD

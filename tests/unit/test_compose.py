@@ -203,6 +203,18 @@ def test_every_part_with_a_client_is_secured() -> None:
         assert secured[name]["read_only"] is True
 
 
+def test_an_extra_with_containers_can_be_secured() -> None:
+    """Each of its parts that knows the broker logs in as somebody, and trusts our CA alone."""
+    for plain in ROOT.glob("extras/*/compose.yaml"):
+        secured = yaml.safe_load(plain.with_name("compose.secure.yaml").read_text())["services"]
+        for name, part in yaml.safe_load(plain.read_text())["services"].items():
+            calls_the_broker = "topics" in part.get("depends_on", {}) or name == "aggregator"
+            if calls_the_broker:
+                environment = secured[name]["environment"]
+                assert environment["KAFKA_SASL_USERNAME"], name
+                assert environment["KAFKA_SSL_CA_FILE"] == "/run/tls/ca.pem", name
+
+
 def test_no_address_of_a_secured_part_is_in_clear() -> None:
     """Each URL checks whom it talks to; the only listener in clear is the health check's own."""
     lines = [line.split("#")[0] for line in SECURE.read_text().splitlines()]

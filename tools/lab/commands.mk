@@ -1,6 +1,6 @@
 # What `make` can do because the lab is here.
 
-.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-faults
+.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-compose prove-faults
 
 bench: venv ## measure speed and cost
 	@$(BIN)/pipeline bench
@@ -8,7 +8,7 @@ bench: venv ## measure speed and cost
 # What is too slow for `make test`. Each part ends with its time.
 PROVE := PROVE=1 $(BIN)/pytest --durations=5
 
-prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-faults ## everything below; `make -k prove` goes on after a failure
+prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-compose prove-faults ## everything below; `make -k prove` goes on after a failure
 
 prove-copies: venv ## every kind of copy, and the whole tests of three of them
 	@$(PROVE) tests/copy tests/integration/test_extras.py
@@ -32,8 +32,8 @@ prove-refusals: venv ## every change of the database that refuses messages, unde
 prove-kafka: venv ## every dangerous moment of Kafka, and storms of rebalances
 	@$(PROVE) tests/e2e/test_kafka.py tests/e2e/test_storm.py
 
-prove-debezium: venv ## every dangerous moment of Debezium, each with its way back
-	@$(PROVE) tools/lab/tests/e2e/test_moments.py tests/e2e/test_resend.py
+prove-debezium: venv ## every dangerous moment of Debezium, each with its way back; alerts that fire for real (needs prometheus)
+	@$(PROVE) tools/lab/tests/e2e/test_moments.py tests/e2e/test_resend.py tests/e2e/test_observe.py
 
 prove-lake: venv ## every dangerous moment of the lake, and what reconciliation says of it
 	@$(PROVE) tests/spark tests/e2e/test_sealed.py tests/e2e/test_stores.py tests/e2e/test_reconcile.py
@@ -42,8 +42,11 @@ prove-lake: venv ## every dangerous moment of the lake, and what reconciliation 
 prove-repair: venv ## every act of repair, and a repair that is killed at each step
 	@$(PROVE) tests/e2e/test_repair.py
 
-prove-cluster: venv ## three brokers and two workers, secured: whoever may die, dies under load
+prove-cluster: venv ## three brokers, two workers and a lake in a bucket, secured: whoever may die, dies (needs go)
 	@$(PROVE) tests/cluster
+
+prove-compose: venv ## the same on containers, with and without logins (needs Docker, and 9 GB of memory)
+	@$(PROVE) tests/compose/test_cluster.py
 
 prove-faults: venv ## a slice of the matrix, and ten published defects, built in again one at a time
 	@$(PROVE) tools/lab/tests/e2e/test_faults.py tools/lab/tests/e2e/test_faults_defects.py
