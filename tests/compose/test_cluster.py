@@ -14,7 +14,7 @@ FILES = {
 }
 
 
-@pytest.fixture(scope="module", params=FILES.values(), ids=FILES)
+@pytest.fixture(scope="module", params=FILES.values(), ids=list(FILES))
 def project(request: pytest.FixtureRequest) -> Iterator[Project]:
     """Have the cluster up."""
     with Project(*request.param).running() as project:
