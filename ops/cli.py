@@ -303,6 +303,47 @@ def guard(
     raise typer.Exit(1 if findings else 0)
 
 
+@app.command()
+def conform(  # noqa: PLR0913, PLR0917 - one for each option
+    url: Annotated[str, typer.Argument(help="Where one entry is posted.")],
+    body: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="What to post: JSON with {id} for ids. Else our entry.",
+        ),
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(help="Such as 'Authorization: Bearer ...'; as often as needed."),
+    ] = None,
+    ca: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="The CA that is trusted, instead of the machine's."),
+    ] = None,
+    bare: Annotated[
+        bool, typer.Option("--bare", help="Send keys without quotes, as many receivers want them.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Ask a receiver of idempotent POSTs what it makes of repeated, changed and lost requests.
+
+    It sends a few dozen requests with fresh ids: try it where they do no harm. Exit 1 if the
+    receiver does not do what it must.
+    """
+    from ops.conform.command import as_json as to_json
+    from ops.conform.command import conform as ask
+    from ops.conform.command import lines, read_body, read_headers
+    from ops.conform.exchange import Receiver
+
+    headers = read_headers(header or [])
+    receiver = Receiver(url, read_body(body), headers, str(ca) if ca else None, quoted=not bare)
+    results = list(ask(receiver))
+    print(json.dumps(to_json(results)) if as_json else "\n".join(lines(results)))
+    raise typer.Exit(0 if all(result.ok for result in results) else 1)
+
+
 def tell(line: str) -> None:
     """Write a line with the time; a log has it at once."""
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}", flush=True)

@@ -9,6 +9,9 @@ from uuid import uuid4
 import pytest
 import requests
 
+from ops.conform.checks import CHECKS
+from ops.conform.command import conform, read_body
+from ops.conform.exchange import Receiver
 from ops.stack.stack import Stack
 from tests.client import connect, fresh, query
 
@@ -196,6 +199,14 @@ def test_a_key_still_in_progress_is_409(spoiled: Stack) -> None:
             assert 2 <= answer.elapsed.total_seconds() < 4
         first.execute("rollback")
     assert post(spoiled, key, body()).status_code == 201
+
+
+def test_it_conforms_to_the_draft_of_the_header(spoiled: Stack) -> None:
+    """As `pipeline conform` finds out, which knows nothing of how it is made."""
+    url = f"{spoiled.env()['AUDIT_URL']}/audit-entries"
+    results = list(conform(Receiver(url, read_body(None), {})))
+    assert [result for result in results if not result.ok] == []
+    assert len(results) == len(CHECKS)
 
 
 def test_a_batch_is_answered_item_by_item(spoiled: Stack) -> None:
