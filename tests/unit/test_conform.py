@@ -19,8 +19,8 @@ from ops.stack.supervisor import StackError
 WORK_SECONDS = 0.01  # between the look whether a key is known and the note that it is
 
 
-class Payments:
-    """A receiver that answers each payment with an id; a fault may be built in."""
+class Receipts:
+    """A receiver that answers each receipt with an id; a fault may be built in."""
 
     def __init__(self, fault: str) -> None:
         self.fault = fault
@@ -46,8 +46,8 @@ class Payments:
                 return 422, b'{"detail": "used with another body"}'
             return 200, document
         time.sleep(WORK_SECONDS)
-        payment = "one for all" if self.fault == "has one answer" else str(uuid4())
-        document = json.dumps({"payment": payment}).encode()
+        receipt = "one for all" if self.fault == "has one answer" else str(uuid4())
+        document = json.dumps({"receipt": receipt}).encode()
         self.known[key] = (body, document)
         return 201, document
 
@@ -55,13 +55,13 @@ class Payments:
 @contextmanager
 def receiving(fault: str) -> Iterator[str]:
     """Run one, and yield its address."""
-    payments = Payments(fault)
+    receipts = Receipts(fault)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             key = self.headers["Idempotency-Key"]
-            status, document = payments.answer(key, body)
+            status, document = receipts.answer(key, body)
             with suppress(OSError):  # nobody waits for it
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(document)))
@@ -74,7 +74,7 @@ def receiving(fault: str) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/payments"
+        yield f"http://127.0.0.1:{server.server_port}/receipts"
     finally:
         server.shutdown()
         server.server_close()
