@@ -39,11 +39,13 @@ class Seat(NamedTuple):
     def take(self) -> "Seat":
         """Return the seat, taken if it is free; without a session while Postgres is away."""
         try:
-            session = self.session or psycopg.connect(self.address, autocommit=True)
-            found = session.execute(LOCK).fetchone()
+            if self.session is not None:
+                self.session.execute("select")  # whoever is still there still has the lock
+                return self
+            session = psycopg.connect(self.address, autocommit=True)
+            [is_ours] = session.execute(LOCK).fetchone() or [False]
         except psycopg.Error:
             return self._replace(session=None)
-        is_ours = bool(found and found[0])
         if not is_ours:
             session.close()
         return self._replace(session=session if is_ours else None)

@@ -58,7 +58,7 @@ def parts(settings: Settings) -> list[Part]:
     found += [service(settings, number) for number in numbers]
     if settings.land:
         found.append(land(settings))
-    if settings.guard:
+    if settings.guard and settings.publishes:
         found.append(guard(settings))
     return found
 
