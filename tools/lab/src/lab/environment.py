@@ -7,8 +7,9 @@ import os
 import platform
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from random import SystemRandom
 from typing import Any
 
 import psycopg
@@ -30,6 +31,10 @@ from ops.stack.supervisor import StackError
 PORT_SETTINGS = [name for name in Settings.model_fields if name.endswith("_port")]
 EXTRA_PORT_SETTINGS = [process.port for process in extra_processes().values()]
 PORTS = len(PORT_SETTINGS) + len(EXTRA_PORT_SETTINGS)
+# Below those that systems give to clients: one of these might be a connection's own by the time it
+# is needed. Not from a seed, which another process may have too.
+PORTS_OF_SERVERS = range(20_000, 32_000)
+DICE = SystemRandom()
 TOPIC_SECONDS = 30
 DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 TABLES = {
@@ -75,9 +80,14 @@ def proxied_stack(
 
 def free_ports(count: int) -> list[int]:
     """Return ports that nobody listens on; they are held together, so that no two are alike."""
+    found: list[int] = []
     with ExitStack() as held:
-        servers = [held.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
-        return [server.getsockname()[1] for server in servers]
+        while len(found) < count:
+            port = DICE.choice(PORTS_OF_SERVERS)
+            with suppress(OSError):  # somebody listens there
+                held.enter_context(socket.create_server((HOST, port)))
+                found.append(port)
+    return found
 
 
 def own_settings(
