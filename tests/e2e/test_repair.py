@@ -305,16 +305,39 @@ def test_a_repair_that_is_killed_anywhere_is_done_by_the_next(
             assert count_landed(spoiled, position) == 1
 
 
+# A repair that does not look whether what it sends is published: as if the publication were changed
+# between its look and its act.
+LOOKED_TOO_EARLY = """
+from spark import repair
+from spark.repairing import sent_again
+
+sent_again.will_be_published = lambda *_: True
+repair.main()
+"""
+
+
 @pytest.mark.prove
 def test_a_repair_that_did_not_help_is_reported(spoiled: Stack, reconcile: Reconcile) -> None:
     """Events that were sent again while nobody published them are missing, and the run says so.
 
-    Once they are published the next repair helps, and no run speaks of the first any more.
+    Repair itself refuses to send them, as long as it sees that. Once they are published the next
+    repair helps, and no run speaks of the first any more.
     """
     with unpublished():
         wanted = set(event_ids(orders_handled(2)))
         reconcile()
-        repair(spoiled, "--apply", "--by", "first-hand")
+        refused = repair(spoiled, "--apply", "--by", "first-hand")
+        states = {act["id"]: act["state"] for act in refused["acts"]}
+        assert "done" not in {states[id_] for id_ in wanted}
+        sent = subprocess.run(
+            [sys.executable, "-c", LOOKED_TOO_EARLY, "--apply", "--by", "first-hand", "--json"],
+            env=spoiled.env(),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert sent.returncode in (0, 1), sent.stderr
         told = reconcile()
     failed = [row for row in told["failed_repairs"] if row["id"] in wanted]
     assert {row["id"] for row in failed} == wanted
