@@ -12,6 +12,16 @@ import yaml
 from tests.compose.project import ROOT, Project
 
 PORTS = int(os.environ.get("COMPOSE_TEST_PORTS", "17500"))  # the first of a hundred
+PUBLISHED = (
+    "POSTGRES_PORT",
+    "KAFKA_PORT",
+    "CONNECT_PORT",
+    "AUDIT_PORT",
+    "GUARD_PORT",
+    "KAFKA_PORT_2",
+    "KAFKA_PORT_3",
+    "CONNECT_PORT_2",
+)
 NAME = f"outbox-pipeline-test-{PORTS}"
 
 
@@ -53,7 +63,7 @@ def _project() -> Iterator[None]:
         pytest.skip(reason)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COMPOSE_PROJECT_NAME", NAME)
-        for at, name in enumerate(("POSTGRES_PORT", "KAFKA_PORT", "CONNECT_PORT", "AUDIT_PORT")):
+        for at, name in enumerate(PUBLISHED):
             patch.setenv(name, str(PORTS + at))
         patch.setenv("SERVICE_PORTS", f"{PORTS + 10}-{PORTS + 19}")
         # Two sessions of Spark share what a small machine has.

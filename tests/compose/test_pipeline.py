@@ -32,7 +32,7 @@ def test_up_returns_when_everything_is_ready(project: Project) -> None:
     assert set(ended.values()) == {0}, ended
     health = {name: state["Health"]["Status"] for name, state in states.items()}
     assert set(health.values()) == {"healthy"}, health
-    assert len(health) == 6
+    assert len(health) == 7
     address = project.good("port", "service", "8080").strip()
     assert requests.get(f"http://{address}/readyz", timeout=10).text == "ok\n"
 
@@ -152,6 +152,7 @@ def test_no_secret_is_shown(project: Project) -> None:
         ("audit", "audit", "app"),
         ("connect", "cdc", "postgres"),
         ("postgres", "postgres", "cdc"),
+        ("guard", "reconciler", "app"),
     ],
 )
 def test_a_container_reads_its_own_password_alone(
