@@ -193,4 +193,4 @@ def test_readers_outside_spark_open_the_tables(store: str, stack: Stack, workers
     """Each record stands once in what another reader sees in the bucket."""
     table = f"{LAKE}/landed/{INPUT_TOPIC}"
     positions = read_columns(store, table, "topic", "partition", "offset")
-    assert len(set(positions)) == len(positions) >= 5_000
+    assert len(set(positions)) == len(positions) >= 500
