@@ -55,8 +55,8 @@ class Lease:
 @contextmanager
 def hold_lease(spark: SparkSession, delta_root: str, job: str) -> Iterator[Lease]:
     """Hold the lease of a job on this lake, or raise BlockingIOError."""
-    with hold_file(delta_root, job) as is_holder_dead:
-        lease = claim(spark, f"{delta_root}/lease/{job}", is_holder_dead=is_holder_dead)
+    with hold_file(delta_root, job) as has_lock:
+        lease = claim(spark, f"{delta_root}/lease/{job}", has_lock=has_lock)
         jvm: Any = spark.sparkContext._jvm
         jvm.lake.Lease.hold(lease.address)
         try:
@@ -101,15 +101,16 @@ def local_folder(delta_root: str) -> Path | None:
     return None if is_elsewhere else Path(delta_root)
 
 
-def claim(spark: SparkSession, folder: str, *, is_holder_dead: bool) -> Lease:
+def claim(spark: SparkSession, folder: str, *, has_lock: bool) -> Lease:
     """Take the next number, if the holder of the last one has given it back or is not at work."""
     last = last_number(spark, folder)
     was_given_back = not last or last_beat(spark, f"{folder}/{last}") == OVER
-    may_be_at_work = not was_given_back and not is_holder_dead
+    is_dead = has_lock and not was_given_back and had_lock(spark, f"{folder}/{last}")
+    may_be_at_work = not was_given_back and not is_dead
     if may_be_at_work and is_at_work(lambda: last_beat(spark, f"{folder}/{last}")):
         raise BlockingIOError(f"{folder} is held")
     lease = Lease(spark, folder, last + 1, is_taken_over=not was_given_back)
-    write_once(spark, lease.address, describe_holder())
+    write_once(spark, lease.address, describe_holder(has_lock=has_lock))
     delete_earlier(spark, folder, last)
     if not was_given_back:
         log_progress(f"took over {folder}: its holder did not give it back")
@@ -153,9 +154,22 @@ def is_at_work(read_beat: Callable[[], str]) -> bool:
     return False
 
 
-def describe_holder() -> str:
-    """Return what a lease says of its holder, for people."""
-    return json.dumps({"host": socket.gethostname(), "pid": os.getpid()})
+def describe_holder(*, has_lock: bool) -> str:
+    """Return what a lease says of its holder: where it is, and whether it had the file's lock."""
+    return json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "has_lock": has_lock})
+
+
+def had_lock(spark: SparkSession, address: str) -> bool:
+    """Return whether the lock told the kernel when the holder of this lease died.
+
+    One that took over from a process that stood still has none: that process still had it.
+    """
+    files, path = locate(spark, address)
+    try:
+        holder = json.loads("".join(read_lines(spark, files, path)))
+    except (Py4JJavaError, ValueError):  # it was given back meanwhile, or taken over
+        return False
+    return bool(holder["has_lock"])
 
 
 def write_once(spark: SparkSession, address: str, line: str) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,24 @@ def test_a_lease_that_was_given_back_is_taken_by_the_next(
             assert not held.is_taken_over
     names = {file.name for file in (tmp_path / "lease" / "land").iterdir()}
     assert {name for name in names if not name.startswith(".")} == {"3", "3.beat"}
+
+
+def test_who_took_over_without_the_lock_is_not_taken_for_dead(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that stood still ends, and frees its lock: whoever gets it finds another at work.
+
+    Control: of a holder that had the lock, the free lock says that it is dead.
+    """
+    monkeypatch.setattr(lease, "hold_file", lambda *_: nullcontext(enter_result=False))
+    with hold_lease(spark, str(tmp_path), "land") as held:
+        monkeypatch.undo()
+        with pytest.raises(BlockingIOError), hold_lease(spark, str(tmp_path), "land"):
+            pass
+        file = Path(held.address)
+        file.write_text(file.read_text().replace("false", "true"))
+        with hold_lease(spark, str(tmp_path), "land") as taken:
+            assert taken.is_taken_over
 
 
 @contextmanager
