@@ -103,12 +103,18 @@ def of_received(where: str, before: Json, after: Json, whole: Whole) -> Iterator
 
 def of_limits(where: str, before: Json, after: Json) -> Iterator[str]:
     """Yield each limit that is narrower, or new."""
-    for limit in LOWER_LIMITS:
-        if limit in after and after[limit] > before.get(limit, float("-inf")):
-            yield f"{where}: {limit} was {before.get(limit, 'none')}, is {after[limit]}"
-    for limit in UPPER_LIMITS:
-        if limit in after and after[limit] < before.get(limit, float("inf")):
-            yield f"{where}: {limit} was {before.get(limit, 'none')}, is {after[limit]}"
-    for limit in ("pattern", "enum"):
-        if limit in after and after[limit] != before.get(limit):
-            yield f"{where}: {limit} was {before.get(limit, 'none')}, is {after[limit]}"
+    for limit in (*LOWER_LIMITS, *UPPER_LIMITS, "pattern", "enum"):
+        if limit in after and is_narrower(limit, before.get(limit), after[limit]):
+            was = before.get(limit, "none")
+            yield f"{where}: {limit} was {was}, is {after[limit]}"
+
+
+def is_narrower(limit: str, before: Any, after: Any) -> bool:
+    """Return whether a limit lets less pass than before; without one, everything did."""
+    if before is None:
+        return True
+    if limit in LOWER_LIMITS:
+        return bool(after > before)
+    if limit in UPPER_LIMITS:
+        return bool(after < before)
+    return bool(after != before)

@@ -102,12 +102,12 @@ class Guard:
                     "task_given_up",
                     str(task),
                     f"{task} fails again and again: it was restarted {len(PAUSES)} times",
-                    f"read why in the log of Connect, then {address(self.env, task)}",
+                    f"read why in the log of Connect, then POST {address(self.env, task)}",
                 )
 
     def restart(self, task: Task) -> None:
         """Ask Connect to start it again."""
-        url = address(self.env, task).removeprefix("POST ")
+        url = address(self.env, task)
         try:
             with connect_session() as session:
                 answer = session.post(url, timeout=SOON)
@@ -121,17 +121,21 @@ class Guard:
     def tell(self, findings: list[Finding]) -> None:
         """Say what was not so at the look before, and what is over."""
         now = {(finding.name, finding.about): finding for finding in findings}
-        for key in now.keys() - self.known.keys():
-            self.say(f"{now[key].sentence}: {now[key].way_out}")
-        for key in self.known.keys() - now.keys():
-            self.say(f"over: {self.known[key].sentence}")
+        for key, finding in now.items():
+            if key not in self.known:
+                self.say(f"{finding.sentence}: {finding.way_out}")
+        for key, finding in self.known.items():
+            if key not in now:
+                self.say(f"over: {finding.sentence}")
         self.known = now
 
 
 def address(env: Env, task: Task) -> str:
-    """Return how to restart a connector or a task by hand."""
-    url = f"POST {env['CONNECT_URL']}/connectors/{task.connector}"
-    return f"{url}/restart" if task.number is None else f"{url}/tasks/{task.number}/restart"
+    """Return where a POST restarts a connector or a task."""
+    url = f"{env['CONNECT_URL']}/connectors/{task.connector}"
+    if task.number is not None:
+        url = f"{url}/tasks/{task.number}"
+    return f"{url}/restart"
 
 
 def free_seat(env: Env) -> Seat:

@@ -52,8 +52,12 @@ class SlotSeen:
 
     def grows_by(self) -> float:
         """Return how many bytes more it keeps each second."""
-        (began, first), (ended, last) = self.held[0], self.held[-1]
-        return (last - first) / (ended - began) if ended > began else 0.0
+        began, first = self.held[0]
+        ended, last = self.held[-1]
+        seconds = ended - began
+        if seconds <= 0:
+            return 0.0
+        return (last - first) / seconds
 
     def seconds_left(self, slot: Slot) -> float | None:
         """Return when PostgreSQL gives the slot up, if it goes on like this."""

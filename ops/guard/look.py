@@ -136,7 +136,8 @@ def look_at_connect(env: Env) -> list[Task] | None:
 def read_tasks(name: str, status: Row) -> Iterator[Task]:
     """Yield a connector and its tasks."""
     for part in (status["connector"], *status["tasks"]):
-        reason, _, _ = part.get("trace", "").partition("\n")
+        trace = part.get("trace", "")
+        reason, _, _ = trace.partition("\n")
         yield Task(name, part.get("id"), part["state"], reason)
 
 
