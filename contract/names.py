@@ -16,5 +16,8 @@ OTHER_OUTBOXES = {AUDIT_TOPIC: AUDIT_DATABASE}
 # derives do not contain it; those of any other subscriber do.
 SUBSCRIBER = "fulfillment"
 
+# A header of a record that is sent again: the position of its dead letter, topic/partition/offset.
+REPLAY_HEADER = "replay_of"
+
 # Every derived id starts from it. Never change it in a system that runs: every id would be new.
 NAMESPACE = UUID("6f1d1c1e-54f5-5c29-9d0b-0a6bd2c6a9a4")

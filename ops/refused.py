@@ -42,7 +42,8 @@ COUNTS = """
         buried.total as dead_letters,
         buried.fresh as fresh_dead_letters,
         unaudited.total as audit_refusals,
-        unaudited.fresh as fresh_audit_refusals
+        unaudited.fresh as fresh_audit_refusals,
+        (select count(*) from parked) as parked
     from tracked, buried, unaudited
 """
 KINDS = ("dead_letters", "audit_refusals")
@@ -75,7 +76,7 @@ def count_refused(env: Env) -> About:
 
 def compare(before: About, counts: About) -> About:
     """Return what is new since the look before, and whether it is a burst."""
-    found: About = {"last_look": before.get("at")}
+    found: About = {"last_look": before.get("at"), "parked": counts["parked"]}
     for kind in KINDS:
         total = counts[kind]
         fresh = counts[f"fresh_{kind}"]
@@ -105,4 +106,6 @@ def refused_lines(found: About | None) -> list[str]:
         if counts["burst"]:
             line += f"; a BURST, {counts['fresh']} within {FRESH_MINUTES} minutes"
         lines.append(line)
+    if found["parked"]:
+        lines.append(f"parked: {found['parked']} records wait behind dead letters of their keys")
     return lines

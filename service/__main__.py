@@ -23,6 +23,7 @@ from service.judge import Judge
 from service.logs import configure_logs
 from service.metrics import ABANDONED
 from service.outage import MOMENT, AbandonedError, OutageError, RefusedError, Retry, in_pieces
+from service.parking import Parking, find_parking
 from service.progress import keep_measuring
 from service.record import Item, Record, read
 from service.refusals import Limits, find_given_up, may_give_up
@@ -93,19 +94,27 @@ def look_for_tables(engine: Engine, store: DedupStore) -> None:
         store.claim([])
 
 
-def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> None:
+def run(
+    consumer: RecordConsumer,
+    steps: Steps,
+    stopping: threading.Event,
+    parking: Parking | None = None,
+) -> None:
     """Gather and handle one batch after the other; when asked to stop, finish the batch first."""
+    handle_batch = parking.handle_batch if parking else handle
     while not stopping.is_set():
         records: list[Record] = []
         try:
             records = consumer.gather()
             if records:
-                handle(records, steps)
+                handle_batch(records, steps)
         except AbandonedError as reason:
             ABANDONED.inc()
             log.warning("abandoned", records=len(records), reason=str(reason))
             consumer.rewind(records)
         steps.repeat()
+        if parking:
+            parking.release(steps)
 
 
 def main(
@@ -126,9 +135,11 @@ def main(
     admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
     keep_measuring(consumer.progress, admin, settings.input_topic)
     with leaving(consumer, stop):
+        parking = None
         with suppress(AbandonedError):
             prepare(settings, engine, admin, consumer, events)
-        run(consumer, wire(settings, engine, consumer), stop.asked)
+            parking = find_parking(settings, engine, consumer)
+        run(consumer, wire(settings, engine, consumer), stop.asked, parking)
     log.info("stopped")
 
 

@@ -36,6 +36,14 @@ ABANDONED = Counter(
     "abandoned_batches",
     "Batches given up because of a rebalance or a stop",
 )
+PARKED = Gauge(
+    "parked_records",
+    "Records that wait behind a dead letter of their key, as of the last look",
+)
+PARKING_LIMIT = Gauge(
+    "parking_limit_records",
+    "How many records may wait behind dead letters (PARK_LIMIT)",
+)
 LAG = Gauge(
     "lag_records",
     "Records not yet handled",

@@ -71,6 +71,10 @@ class Settings(BaseSettings):
     refusal_window_seconds: float = 600  # ... within this long; then the next one waits
     refusal_probe_seconds: float = 1  # between two probes, and so between two that are buried
 
+    # What comes behind a dead letter of its key waits until the letter is replayed or skipped.
+    park: bool = False
+    park_limit: Annotated[int, Field(ge=1)] = 10_000  # records that wait; then all wait, and say so
+
     service_host: str = "127.0.0.1"
     service_port: int = 8080
     stop_seconds: float = 10  # then the process ends as kill -9 would end it, which loses nothing

@@ -207,7 +207,7 @@ def end_of_ledger(ledger: DataFrame, options: Options) -> Row | None:
 
 
 def store_outcomes(settings: Settings, run_id: str, judged: DataFrame) -> None:
-    """Append a row for each id that is late or a defect; of what is matched, counts are enough."""
+    """Append a row for each id that is open or a defect; of what is matched, counts are enough."""
     open_ = judged.where("outcome <> 'matched'")
     outcomes = open_.selectExpr(f"'{run_id}' as run_id", "hop", "id", "outcome", "detail")
     append(outcomes, f"{settings.delta_root}/reconcile/outcome")

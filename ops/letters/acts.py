@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from psycopg.conninfo import make_conninfo
 
 from contract.events import ACCEPTED, REJECTED
+from contract.names import REPLAY_HEADER
 from ops.letters.command import STATEMENTS, Filter
 from ops.letters.original import ANSWER_SECONDS, Original, find_original
 from ops.outbox import ROLE
@@ -27,7 +28,6 @@ from ops.topic import reader
 from ops.trace.databases import CONNECT_SECONDS, Databases, Position, open_databases
 
 LADDER = (1, 2, 5, 20, 100)
-HEADER = "replay_of"  # on a record that is sent again: the position of the dead letter
 DEAD_AGAIN, GONE, WAITING, KNOWN = "dead again", "bytes are gone", "not handled yet", "known before"
 FAILURES = (DEAD_AGAIN, WAITING)
 HANDLED_SECONDS = 60.0  # the service handles a few records in less
@@ -184,7 +184,7 @@ def send(producer: Producer, topic: str, letter: Position, original: Original) -
         original.value,
         original.key,
         letter.partition,
-        headers=[*original.headers, (HEADER, str(letter))],
+        headers=[*original.headers, (REPLAY_HEADER, str(letter))],
         on_delivery=on_delivery,
     )
     return places

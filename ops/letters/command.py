@@ -39,6 +39,7 @@ class Letter(NamedTuple):
     buried_at: datetime | None
     event: Row | None  # None: the outbox does not have it any more
     acts: Sequence[Row] = ()  # what was done about it
+    waiting: int = 0  # records of its key that wait for that
 
     @property
     def field(self) -> str:
@@ -68,8 +69,15 @@ def find_letter(env: Env, wanted: str) -> Letter | None:
         row = databases.service.execute(STATEMENTS["letter"].encode(), given).fetchone()
     if row is None:
         return None
-    acts = row["acts"] or []
-    return Letter(position, row["kind"], row["reason"], row["buried_at"], row["payload"], acts)
+    return Letter(
+        position,
+        row["kind"],
+        row["reason"],
+        row["buried_at"],
+        row["payload"],
+        row["acts"] or [],
+        row["waiting"],
+    )
 
 
 def count_lines(counts: Sequence[Row]) -> Iterator[str]:
@@ -104,6 +112,8 @@ def letter_lines(letter: Letter) -> Iterator[str]:
     yield f"{letter.position}, buried {at(letter.buried_at)} UTC"
     yield f"{letter.kind}: {visible(letter.reason)}"
     yield from act_lines(letter)
+    if letter.waiting:
+        yield f"{letter.waiting:,} records of its key wait until it is replayed or skipped"
     if letter.event is None:
         yield (
             "its bytes are not in the outbox any more: dead-letter.events has them for its"
@@ -179,6 +189,7 @@ def letter_as_json(letter: Letter) -> dict[str, Any]:
         "buried_at": iso(letter.buried_at),
         "event": letter.event,
         "acts": letter.acts,
+        "waiting": letter.waiting,
     }
 
 

@@ -34,7 +34,16 @@ select
             and aggregate_id = concat_ws('/', %(topic)s::text, %(partition)s, %(offset)s)
             and payload->>'subscriber' = %(subscriber)s
     ) as payload,
-    acts
+    acts,
+    (
+        select count(*)
+        from held_key
+        join parked using (subscriber, key_sha256)
+        where held_key.subscriber = dead_letter.subscriber
+            and held_key.topic = dead_letter.topic
+            and held_key.partition = dead_letter.partition
+            and held_key."offset" = dead_letter."offset"
+    ) as waiting
 from dead_letter
 left join dead_letter_acts using (subscriber, topic, partition, "offset")
 where subscriber = %(subscriber)s

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaException
 
 from ops.settings import Env
 from ops.stack.supervisor import StackError
-from ops.trace.databases import find_letters, find_message_ids, open_databases
+from ops.trace.databases import find_letters, find_message_ids, find_parked, open_databases
 from ops.trace.hops import (
     NOT_FINE,
     SERVICE_LOG,
@@ -18,6 +18,7 @@ from ops.trace.hops import (
     Trace,
     trace_letter,
     trace_message,
+    trace_parked,
 )
 from ops.trace.lake import read_last_run
 from ops.trace.topics import look_for_waiting
@@ -35,6 +36,7 @@ def trace(env: Env, wanted: str) -> list[Trace]:
             letters = find_letters(databases, wanted)
             traces = [trace_message(sources, message_id) for message_id in message_ids]
             traces += [trace_letter(sources, letter) for letter in letters]
+            traces += [trace_parked(sources, row) for row in find_parked(databases, wanted)]
         return traces or trace_waiting(env, wanted)
     except KafkaException as failure:
         raise StackError(f"the broker does not answer: {failure} (is the stack up?)") from None

@@ -145,12 +145,23 @@ def read_events(outbox: psycopg.Connection[Row], ids: Sequence[str]) -> dict[str
 
 def find_letters(databases: Databases, wanted: str) -> list[Row]:
     """Return the dead letters of a key, a message id or a position."""
-    given = {
+    given = describe_record(databases, wanted)
+    return databases.service.execute(STATEMENTS["letters"].encode(), given).fetchall()
+
+
+def find_parked(databases: Databases, wanted: str) -> list[Row]:
+    """Return the records of a key, a message id or a position that wait behind a dead letter."""
+    given = describe_record(databases, wanted)
+    return databases.service.execute(STATEMENTS["parked"].encode(), given).fetchall()
+
+
+def describe_record(databases: Databases, wanted: str) -> dict[str, str]:
+    """Return by what a record is found that is no message yet."""
+    return {
         "subscriber": databases.subscriber,
         "id": wanted,
         "id_as_base64": b64encode(wanted.encode()).decode(),
     }
-    return databases.service.execute(STATEMENTS["letters"].encode(), given).fetchall()
 
 
 def is_retired(databases: Databases, outbox: str, topic: str, written_by: int) -> bool:

@@ -104,6 +104,33 @@ where event_type = 'record-dead-lettered'
     )
 order by outbox.seq
 
+-- name: parked
+-- The records that wait behind a dead letter: of this key, with this message id, or at this position.
+select
+    parked.topic,
+    parked.partition,
+    parked."offset",
+    parked_at,
+    (
+        select concat_ws('/', topic, partition, "offset")
+        from held_key
+        where held_key.subscriber = parked.subscriber and held_key.key_sha256 = parked.key_sha256
+        order by held_at
+        limit 1
+    ) as letter
+from parked
+where subscriber = %(subscriber)s
+    and (
+        concat_ws('/', topic, partition, "offset") = %(id)s
+        or key_sha256 = sha256(convert_to(%(id)s, 'UTF8'))
+        or exists (
+            select
+            from json_array_elements(headers::json) as header
+            where header->>0 = 'message_id' and header->>1 = %(id_as_base64)s
+        )
+    )
+order by id
+
 -- name: is_retired
 -- Whether retention has deleted the events of a topic that this transaction has written: it had
 -- seen that they were published, landed and matched.

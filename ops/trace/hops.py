@@ -138,6 +138,22 @@ def trace_letter(sources: Sources, letter: Row) -> Trace:
     return Trace(f"dead letter {position}", path.hops)
 
 
+def trace_parked(sources: Sources, row: Row) -> Trace:
+    """Follow a record that waits behind a dead letter of its key."""
+    path = Path()
+    position = position_of(row)
+    follow_position(sources, path, position)
+    letter = row["letter"]
+    if letter:
+        what = f"behind the dead letter {letter}"
+        look = f"pipeline dead-letters show {letter}, then replay or skip it"
+    else:
+        what, look = "its turn comes", SERVICE_LOG
+    path.add(Hop("parked", WAITING, what, row["parked_at"], look))
+    follow_lake(sources, path)
+    return Trace(f"parked record {position}", path.hops)
+
+
 def hop_of_act(act: Row, topic: str) -> Hop:
     """Return what somebody has done about a dead letter."""
     at = datetime.fromisoformat(act["at"])

@@ -28,8 +28,8 @@ from spark.rows.frames import (
     Frames,
     derive_frames,
     identify_landed,
-    late_sources,
     lost_offsets,
+    open_sources,
     place_ledger,
     remember_forgotten,
     remember_handled,
@@ -78,13 +78,13 @@ def compare(
     frames |= remember_forgotten(frames)
     frames |= remember_retired(frames, tables)
     frames |= set_apart(frames, retired)
-    rows, late = rows_of_hops(frames, parts, topics, settled.group.committed)
+    rows, open_source = rows_of_hops(frames, parts, topics, settled.group.committed)
     if settings.dedup_store != TRACKING:  # no other store keeps the receiver's answer
         rows = rows.where(F.col("hop") != TRACKING_TO_AUDIT_MARK)
     stuck_hops = hops_of_slots(databases.not_passed, topics)
     orders = databases.rows // ROWS_OF_AN_ORDER
     buckets = count_buckets(orders) if orders >= settings.reconcile_digest_orders else 0
-    outcomes, counts = judge(rows, late, stuck_hops, buckets)
+    outcomes, counts = judge(rows, open_source, stuck_hops, buckets)
     log_progress("every hop is compared")
     read_again = partial(read_within, spark, settings.delta_root, topics.all())
     return Judged(outcomes, counts, frames["landed"], read_again)
@@ -129,15 +129,15 @@ def read_lake(
 def rows_of_hops(
     frames: Frames, parts: Sequence[Part], topics: Topics, committed: Mapping[int, int]
 ) -> tuple[DataFrame, DataFrame]:
-    """Return the rows of all hops, and the sources that are late."""
-    late = late_sources(frames, topics, committed)
+    """Return the rows of all hops, and the sources that cannot be judged yet."""
+    open_source = open_sources(frames, topics, committed)
     derived = derive_frames(frames, parts)
     hops = path_of(topics, parts)
-    return union_hops(frames | derived, hops), late
+    return union_hops(frames | derived, hops), open_source
 
 
 def judge(
-    rows: DataFrame, late: DataFrame, stuck_hops: Sequence[str], buckets: int
+    rows: DataFrame, open_source: DataFrame, stuck_hops: Sequence[str], buckets: int
 ) -> tuple[DataFrame, list[Row]]:
     """Return the outcome of each id that was judged alone, and the counts of all ids.
 
@@ -145,9 +145,9 @@ def judge(
     """
     others: list[Row] = []
     if buckets:
-        late.persist()
-        rows, others = digest(rows, late, buckets)
-    judged = outcome.judge(rows, late, stuck_hops)
+        open_source.persist()
+        rows, others = digest(rows, open_source, buckets)
+    judged = outcome.judge(rows, open_source, stuck_hops)
     judged.persist()
     counts = add_counts(outcome.count_outcomes(judged), others)
     return judged, counts

@@ -32,9 +32,9 @@ def count_buckets(ids: int) -> int:
     return ids // IDS_IN_A_BUCKET + 1
 
 
-def digest(hops: DataFrame, late: DataFrame, buckets: int) -> Digests:
+def digest(hops: DataFrame, open_source: DataFrame, buckets: int) -> Digests:
     """Return the rows that must be judged id by id, and the counts of all others."""
-    rows = {"hops": hops, "late": late}
+    rows = {"hops": hops, "open_source": open_source}
     digests = query(STATEMENTS["digest"], rows, buckets=buckets, rejected=REJECTED)
     digests.persist()
     repeated = query(STATEMENTS["repeated"], {"hops": hops}, buckets=buckets)

@@ -9,7 +9,7 @@
 -- Disks promise no less than one wrong bit in 1e15, and a run reads 1e10.
 
 -- name: digest
--- A bucket is `plain` if all of its ids must be matched: none was redelivered, is late or has a
+-- A bucket is `plain` if all of its ids must be matched: none was redelivered, is open or has a
 -- problem, and nothing came out without an effect.
 with hashed as (
     select
@@ -43,7 +43,7 @@ summed as (
         ) as second,
         count_if(
             side = 'redelivered'
-            or late is not null
+            or open_as is not null
             or problem is not null
             or side = 'out' and effect is null
             or effect = 'not checked'
@@ -51,7 +51,7 @@ summed as (
         count_if(find_in_set(effect, {rejected}) > 0) as rejected,
         count_if(effect = 'dead letter') as dead_letters
     from hashed
-    left join {late} using (source)
+    left join {open_source} using (source)
     group by hop, bucket
 )
 select
@@ -100,6 +100,7 @@ select
     0 as different,
     0 as not_checked,
     0 as late,
+    0 as parked,
     0 as waiting,
     string(null) as waiting_since
 from {digests}

@@ -10,7 +10,8 @@ from contract.events import ACCEPTED, EVENTS
 from spark.rows.frames import query
 from spark.statements import read_statements
 
-DEFECTS = ("missing", "duplicate", "extra", "different")  # the other outcomes are matched and late
+DEFECTS = ("missing", "duplicate", "extra", "different")  # the others are below, and matched
+WAITING = ("late", "parked")  # not judged yet: on its way, or behind a dead letter of its key
 NOT_CHECKED = "not checked"  # the effect of an id with which nothing is left to compare
 OUTCOMES = {event.outcome for event in EVENTS if event.outcome}
 REJECTED = ",".join(OUTCOMES - {ACCEPTED})
@@ -20,9 +21,9 @@ STATEMENTS = read_statements(STATEMENTS_FILE)
 Row = dict[str, Any]
 
 
-def judge(hops: DataFrame, late: DataFrame, not_settled: Sequence[str] = ()) -> DataFrame:
+def judge(hops: DataFrame, open_source: DataFrame, not_settled: Sequence[str] = ()) -> DataFrame:
     """Return the outcome of each id of each hop; some hops may not have settled."""
-    frames = {"hops": hops, "late": late}
+    frames = {"hops": hops, "open_source": open_source}
     return query(STATEMENTS["judged"], frames, not_settled=",".join(not_settled))
 
 
@@ -34,8 +35,8 @@ def count_outcomes(judged: DataFrame) -> list[Row]:
 
 
 def count_open(counts: Iterable[Row]) -> int:
-    """Return how many outcomes are late or a defect, or could not be found out."""
-    return sum(row[name] for row in counts for name in (*DEFECTS, "late", "not_checked"))
+    """Return how many outcomes are not judged yet or a defect, or could not be found out."""
+    return sum(row[name] for row in counts for name in (*DEFECTS, *WAITING, "not_checked"))
 
 
 def count_not_checked(counts: Iterable[Row]) -> int:

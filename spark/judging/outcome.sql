@@ -18,18 +18,19 @@ with summary as (
         min(written_at) as written_at,
         ins > 0 and redelivered = 0 and size(effects) = 0 as is_inside,
         coalesce(
-            bool_or(late is not null) filter (where side = 'in'),
-            bool_or(late is not null)
-        ) or is_inside and array_contains(split({not_settled}, ','), hop) as is_late
+            if(ins > 0, max(open_as) filter (where side = 'in'), max(open_as)),
+            if(is_inside and array_contains(split({not_settled}, ','), hop), 'late', null)
+        ) as open_as
     from {hops}
-    left join {late} using (source)
+    left join {open_source} using (source)
     group by hop, id
     having ins + outs + redelivered > 0
 )
 select
     *,
+    open_as is not null as is_open,
     case
-        when is_late then 'late'
+        when is_open then open_as
         when problem is not null then 'different'
         when ins = 0 then 'extra'
         when array_contains(effects, 'not checked') then 'not checked'
@@ -42,6 +43,7 @@ select
         when 'different' then coalesce(problem, 'not the same on both sides')
         when 'missing' then 'went in, did not come out'
         when 'extra' then 'came out, nothing went in'
+        when 'parked' then 'waits behind a dead letter of its key'
         when 'not checked' then 'nothing is left to compare it with'
         when 'duplicate'
             then concat(size(effects), ' effects: ', array_join(slice(effects, 1, 3), ', '))
@@ -49,30 +51,31 @@ select
 from summary
 
 -- name: counts
--- One row for each hop; late ids are counted as late and nowhere else. Of these, some have not come
--- out yet: they wait, where the hop knows when they were written.
+-- One row for each hop; ids that are late or parked are counted as such and nowhere else. Of those
+-- that are late, some have not come out yet: they wait, where the hop knows when they were written.
 select
     hop,
-    count_if(not is_late and ins > 0) as in,
-    sum(if(is_late, 0, size(effects))) as out,
+    count_if(not is_open and ins > 0) as in,
+    sum(if(is_open, 0, size(effects))) as out,
     sum(
         case
-            when is_late then 0
+            when is_open then 0
             when size(effects) = 0 then redelivered
             else outs - size(effects)
         end
     ) as duplicates_removed,
-    count_if(not is_late and arrays_overlap(effects, split({rejected}, ','))) as rejected,
-    count_if(not is_late and array_contains(effects, 'dead letter')) as dead_letters,
+    count_if(not is_open and arrays_overlap(effects, split({rejected}, ','))) as rejected,
+    count_if(not is_open and array_contains(effects, 'dead letter')) as dead_letters,
     count_if(outcome = 'matched') as matched,
     count_if(outcome = 'missing') as missing,
     count_if(outcome = 'duplicate') as duplicate,
     count_if(outcome = 'extra') as extra,
     count_if(outcome = 'different') as different,
     count_if(outcome = 'not checked') as not_checked,
-    count_if(is_late) as late,
-    count_if(is_late and is_inside and written_at is not null) as waiting,
-    left(min(written_at) filter (where is_late and is_inside), 19) as waiting_since
+    count_if(outcome = 'late') as late,
+    count_if(outcome = 'parked') as parked,
+    count_if(outcome = 'late' and is_inside and written_at is not null) as waiting,
+    left(min(written_at) filter (where outcome = 'late' and is_inside), 19) as waiting_since
 from {judged}
 group by hop
 
@@ -80,7 +83,7 @@ group by hop
 -- The id of this hop is a position: topic, partition and offset.
 select distinct int(split_part(id, '/', 2)) as partition
 from {judged}
-where hop = {input_hop} and is_late
+where hop = {input_hop} and outcome = 'late'
 
 -- name: failed_repairs
 -- Ids that were repaired and are a defect all the same; of several repairs, the last.
@@ -93,7 +96,7 @@ select
     max(left(done_at, 19)) as done_at
 from {repair}
 join {judged} using (hop, id)
-where outcome not in ('matched', 'late', 'not checked')
+where outcome not in ('matched', 'late', 'parked', 'not checked')
 group by hop, id, outcome
 order by hop, id
 
@@ -102,7 +105,7 @@ order by hop, id
 with numbered as (
     select *, row_number() over (partition by hop, outcome order by id) as number
     from {judged}
-    where outcome not in ('matched', 'late', 'not checked')
+    where outcome not in ('matched', 'late', 'parked', 'not checked')
 )
 select hop, id, outcome, detail
 from numbered

@@ -129,7 +129,7 @@ def reason_not_to_seal(open_: Open | None, behind: Sequence[Behind]) -> str:
     count = open_.ids.count()
     if count > MOST_OPEN:
         return f"{count:,} ids are open, more than {MOST_OPEN:,}"
-    defects = open_.ids.where("outcome <> 'late'").count()
+    defects = open_.ids.where("outcome not in ('late', 'parked')").count()
     if defects > MOST_JUDGED_AGAIN:
         return f"{defects:,} ids do not match, more than {MOST_JUDGED_AGAIN:,}"
     if not open_.ids.where(open_.ids.hop.isin(*NOTED)).isEmpty():

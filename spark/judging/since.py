@@ -276,11 +276,11 @@ def list_ids(rows: DataFrame, column: str) -> list[str]:
 def judge(since: Since, frames: Frames, only: DataFrame | None = None) -> DataFrame:
     """Return the outcome of each id of these frames, or of some ids only."""
     settled = since.settled
-    rows, late = rows_of_hops(frames, [], settled.topics, settled.group.committed)
+    rows, open_source = rows_of_hops(frames, [], settled.topics, settled.group.committed)
     if only is not None:
         rows = rows.join(F.broadcast(only), ["hop", "id"], "left_semi")
     stuck_hops = hops_of_slots(settled.databases.not_passed, settled.topics)
-    return outcome.judge(rows, late, stuck_hops).localCheckpoint(eager=False)
+    return outcome.judge(rows, open_source, stuck_hops).localCheckpoint(eager=False)
 
 
 def find_suspects(since: Since, judged: DataFrame) -> list[Row]:

@@ -56,11 +56,11 @@ left anti join {open_ids} as open_ids
 -- What does not look right by itself, what was wrong, and what was open and is not seen now.
 select hop, id, sources
 from {judged}
-where outcome not in ('matched', 'late', 'not checked')
+where outcome not in ('matched', 'late', 'parked', 'not checked')
 union all
 select hop, id, sources
 from {open_ids} as open_ids
-where outcome <> 'late'
+where outcome not in ('late', 'parked')
     or not exists (
         select 1
         from {judged} as judged

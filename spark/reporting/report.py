@@ -7,12 +7,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from spark.hops import input_to_tracking
-from spark.judging.outcome import DEFECTS
+from spark.judging.outcome import DEFECTS, WAITING
 from spark.judging.standstill import Behind
 from spark.reporting.picture import draw
 from spark.rows.snapshot import Holder
 
-COUNTS = ("in", "out", "duplicates_removed", "rejected", "dead_letters", *DEFECTS, "late")
+COUNTS = ("in", "out", "duplicates_removed", "rejected", "dead_letters", *DEFECTS, *WAITING)
 SINCE = "judged since {at} UTC, and all before that confirmed since {confirmed_at} UTC"
 GOOD = "nothing lost, nothing doubled"
 NAME_WIDTH = 39  # with it the counts of some ten thousand records fit 120 columns
@@ -56,6 +56,9 @@ def verdict_of(
         said.append(GOOD)
     if late and not behind:
         said.append(f"{late:,} on their way")
+    parked = max((hop["parked"] for hop in hops), default=0)
+    if parked:
+        said.append(f"{parked:,} parked behind dead letters")
     if not_checked:
         said.append(f"{not_checked:,} not checked")
     if since:
@@ -120,7 +123,7 @@ def table_lines(hops: Sequence[Row]) -> list[str]:
     cells = ["", "", *names]
     width = longest(cells)
     lines = [cell.ljust(width) for cell in cells]
-    for column in COUNTS:
+    for column in columns_of(hops):
         first_word, _, second_word = column.rpartition("_")
         numbers = [f"{hop[column]:,}" for hop in hops]
         cells = [first_word, second_word, *numbers]
@@ -128,6 +131,12 @@ def table_lines(hops: Sequence[Row]) -> list[str]:
         for number, cell in enumerate(cells):
             lines[number] += " " + cell.rjust(width)
     return lines
+
+
+def columns_of(hops: Sequence[Row]) -> list[str]:
+    """Return the counts to show: where nobody parks, nobody need read about it."""
+    is_any_parked = any(hop["parked"] for hop in hops)
+    return [column for column in COUNTS if column != "parked" or is_any_parked]
 
 
 def longest(cells: Sequence[str]) -> int:
@@ -149,7 +158,7 @@ def render_page(result: Row, input_topic: str, outbox_topics: Sequence[str]) -> 
     template = load_template()
     return template.render(
         result,
-        columns=COUNTS,
+        columns=columns_of(result["hops"]),
         counts_of=counts_of,
         defects=DEFECTS,
         input_hop=input_to_tracking(input_topic),

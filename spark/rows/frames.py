@@ -1,4 +1,4 @@
-"""The frames of the comparison: landed records, the ledger, what is late, and joins of these."""
+"""The frames of the comparison: landed records, the ledger, what is open, and joins of these."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -141,10 +141,10 @@ def place_ledger(frames: Mapping[str, DataFrame]) -> DataFrame:
     return query(STATEMENTS["placed_ledger"], frames)
 
 
-def late_sources(
+def open_sources(
     frames: Mapping[str, DataFrame], topics: Topics, committed: Mapping[int, int]
 ) -> DataFrame:
-    """Return the records from the committed offsets on, and the messages known only from there.
+    """Return what cannot be judged yet: from the committed offsets on, or parked.
 
     If the input topic was created again, only the records of the one that is there are above.
     """
@@ -153,7 +153,7 @@ def late_sources(
         "input_name": topics.input_name,
         "committed": json.dumps(committed),
     }
-    return query(STATEMENTS["late"], frames, **values)
+    return query(STATEMENTS["open_source"], frames, **values)
 
 
 def derive_frames(frames: Mapping[str, DataFrame], parts: Sequence[Part]) -> Frames:

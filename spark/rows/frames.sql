@@ -153,10 +153,11 @@ left semi join (
     select position from {dead_letter}
 ) using (position)
 
--- name: late
--- Records at or above the committed offsets, messages that are known only from there, and entries
--- that the audit receiver has not taken yet: of these messages, and of those that were put aside.
--- Few are above: only these are looked for below.
+-- name: open_source
+-- What cannot be judged yet. Late are records at or above the committed offsets, messages that are
+-- known only from there, and entries that the audit receiver has not taken yet: of these messages,
+-- and of those that were put aside. Few are above: only these are looked for below. Parked are the
+-- records that wait behind a dead letter of their key, wherever they are.
 with known as (
     select
         explode(array(concat('record ', position), concat('message ', message_id))) as source,
@@ -185,17 +186,22 @@ above as (
     from placed
     left anti join (select source from placed where is_tracked and not is_above) using (source)
     where is_above and source is not null
+),
+late as (
+    select source
+    from above
+    union all
+    select regexp_replace(source, '^message ', 'unaudited ')
+    from above
+    where source like 'message %'
+    union
+    select audit_source
+    from {tracking}
+    where audit_source <> source
 )
-select source, true as late
-from above
-union all
-select regexp_replace(source, '^message ', 'unaudited '), true
-from above
-where source like 'message %'
-union
-select audit_source, true
-from {tracking}
-where audit_source <> source
+select source, if(parked is null, 'late', 'parked') as open_as
+from late
+full join (select source, true as parked from {parked}) using (source)
 
 -- name: acknowledged
 select landed.*

@@ -72,6 +72,7 @@ OF_SUBSCRIBER = (
     "forgotten_range",
     "rejection",
     "dropped",
+    "parked",
     "audit_failure",
 )
 # They grow with every message. Their frames have their names, and say with {rows} what they read.

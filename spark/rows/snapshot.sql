@@ -122,6 +122,14 @@ select
     encode(value_sha256, 'hex') as sha256
 from dropped
 
+-- name: parked
+-- The records that wait behind a dead letter of their key.
+select
+    subscriber,
+    concat_ws('/', topic, partition, "offset") as position,
+    concat_ws('/', 'record ' || topic, partition, "offset") as source
+from parked
+
 -- name: audit_failure
 -- What the audit receiver has not taken, where no tracking row says so.
 select

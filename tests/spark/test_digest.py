@@ -13,6 +13,7 @@ from spark.judging.outcome import count_outcomes, first_findings, judge
 from tests.spark.test_hops import DEFECTS, LAWFUL
 from tests.spark.world import FULFILLMENTS, World
 
+OPEN_SOURCE = "source string, open_as string"
 ROW = """hop string, side string, id string, effect string, fingerprint string, problem string,
     source string, written_at string, weight int"""
 HOPS = 40
@@ -36,7 +37,7 @@ def random_hop(hop: str, random: Random) -> list[Row]:
                 "effect": random.choice(("one", "two", "dead letter", "rejected", None)),
                 "fingerprint": random.choice(("a", "a", "b", None)),
                 "problem": "it is wrong" if random.random() < 0.05 else None,
-                "source": random.choice(("settled", "settled", "late")),
+                "source": random.choice(("settled", "settled", "settled", "late", "parked")),
             }
             if side != "out":
                 more["effect"] = None
@@ -59,12 +60,12 @@ def by_hop(counts: list[Row]) -> dict[str, Row]:
     return {row["hop"]: row for row in counts}
 
 
-def compare(rows: DataFrame, late: DataFrame, buckets: int) -> Digests:
+def compare(rows: DataFrame, open_source: DataFrame, buckets: int) -> Digests:
     """Assert that digests make no difference to counts and findings."""
-    rows, late = rows.persist(), late.persist()
-    whole = judge(rows, late).persist()
-    digests = digest(rows, late, buckets)
-    part = judge(digests.suspects, late).persist()
+    rows, open_source = rows.persist(), open_source.persist()
+    whole = judge(rows, open_source).persist()
+    digests = digest(rows, open_source, buckets)
+    part = judge(digests.suspects, open_source).persist()
 
     counts = add_counts(count_outcomes(part), digests.counts)
 
@@ -88,9 +89,10 @@ def test_whatever_the_rows_are_digests_change_nothing(spark: SparkSession, bucke
     rows: list[Row] = []
     for number in range(HOPS):
         rows += random_hop(f"hop {number}", random)
-    late = spark.createDataFrame([("late", True)], "source string, late boolean")
+    sources = [("late", "late"), ("parked", "parked")]
+    open_source = spark.createDataFrame(sources, OPEN_SOURCE)
 
-    digests = compare(spark.createDataFrame(rows, ROW), late, buckets)
+    digests = compare(spark.createDataFrame(rows, ROW), open_source, buckets)
 
     judged = digests.suspects.select("hop", "id").distinct().count()
     total = len({(row["hop"], row["id"]) for row in rows})
@@ -103,8 +105,8 @@ def test_digests_find_every_planted_defect(spark: SparkSession) -> None:
     world = World()
     for plant in [*DEFECTS, *LAWFUL]:
         plant(world, plant.__name__)
-    rows, late = world.rows_of_hops(spark)
-    compare(rows, late, MANY)
+    rows, open_source = world.rows_of_hops(spark)
+    compare(rows, open_source, MANY)
 
 
 def test_what_was_retired_needs_no_look_of_its_own(spark: SparkSession) -> None:
@@ -114,8 +116,8 @@ def test_what_was_retired_needs_no_look_of_its_own(spark: SparkSession) -> None:
         world.fulfill(f"m-{number}")
     world.retire(FULFILLMENTS, "event-m-0", "event-m-1")
     world.retire(AUDIT_TOPIC, "audit-event-key-m-0")
-    rows, late = world.rows_of_hops(spark)
-    digests = compare(rows, late, MANY)
+    rows, open_source = world.rows_of_hops(spark)
+    digests = compare(rows, open_source, MANY)
     assert digests.suspects.isEmpty()
 
 
@@ -130,9 +132,9 @@ def test_extra_copies_do_not_cancel_out(spark: SparkSession, copies: int) -> Non
         rows += [row("hop", "in", f"id-{number}"), row("hop", "out", f"id-{number}", effect="one")]
     rows += [row("hop", "out", "id-7", effect="another")] * copies
     rows += [row("hop", "in", "id-8"), row("hop", "out", "id-8", effect="another")] * copies
-    late = spark.createDataFrame([], "source string, late boolean")
+    open_source = spark.createDataFrame([], OPEN_SOURCE)
 
-    digests = compare(spark.createDataFrame(rows, ROW), late, MANY)
+    digests = compare(spark.createDataFrame(rows, ROW), open_source, MANY)
 
     suspects = {suspect.id for suspect in digests.suspects.select("id").distinct().collect()}
     assert {"id-7", "id-8"} <= suspects

@@ -488,11 +488,17 @@ def taken_after_the_snapshot(world: World, message_id: str) -> Found:
     return set()
 
 
+def parked(world: World, message_id: str) -> Found:
+    """It waits behind a dead letter of its key."""
+    world.park(world.order(message_id, expected=ACCEPTED))
+    return set()
+
+
 LAWFUL: list[Plant] = [
     redelivered, published_twice, rejected, rejected_without_a_winner,
     rejected_before_there_were_rows, buried, buried_with_known_bytes, buried_by_another, lagging,
     lagging_and_not_tracked_yet, lagging_dead_letter, lagging_first_and_settled_redelivery,
-    settled_and_lagging_redelivery, not_taken_yet, taken_after_the_snapshot,
+    settled_and_lagging_redelivery, not_taken_yet, taken_after_the_snapshot, parked,
 ]  # fmt: skip
 
 
@@ -586,6 +592,29 @@ def test_what_may_still_come_out_waits(spark: SparkSession) -> None:
     assert [(row["hop"], row["id"], row["outcome"]) for row in settled] == [
         (TO_FULFILLMENTS, "event-not published", "missing")
     ]
+
+
+def test_what_is_parked_is_neither_missing_nor_late(spark: SparkSession) -> None:
+    """It is open until its turn comes, and then judged like any other; controls: both without it.
+
+    Whoever looks between the handling and the note that it is handled sees it open as well.
+    """
+    world = World()
+    position = world.order("parked", expected=ACCEPTED)
+    seen_twice = world.fulfill("seen twice")
+    missing = [(HANDLED, "missing")]
+    assert [(row["hop"], row["outcome"]) for row in first_findings(world.judged(spark))] == missing
+    for place in (position, seen_twice):
+        world.park(place)
+
+    judged = world.judged(spark).persist()
+
+    assert first_findings(judged) == []
+    [handled] = [row for row in count_outcomes(judged) if row["hop"] == HANDLED]
+    assert (handled["in"], handled["late"], handled["parked"]) == (0, 0, 2)
+    assert late_partitions(judged, HANDLED) == []
+    world.tables["parked"].clear()
+    assert len(first_findings(world.judged(spark))) == 1
 
 
 def test_an_accepted_loss_is_no_finding(spark: SparkSession) -> None:

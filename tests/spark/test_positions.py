@@ -132,12 +132,14 @@ def test_a_hop_is_named_with_what_waits_in_it() -> None:
 
 
 def test_verdict_says_what_is_wrong() -> None:
-    """Each kind of defect is counted over all hops; what moves is on its way and no defect."""
+    """Each kind of defect is counted over all hops; what moves or is parked is no defect."""
     clean = hop("tracking → outbox", matched=3)
     good = "verdict: nothing lost, nothing doubled"
     assert verdict_of([clean]) == {"ok": True, "behind": [], "verdict": good}
     late = verdict_of([clean | {"late": 1_234}])
     assert late == {"ok": True, "behind": [], "verdict": f"{good}; 1,234 on their way"}
+    parked = verdict_of([clean | {"parked": 12}])
+    assert parked == {"ok": True, "behind": [], "verdict": f"{good}; 12 parked behind dead letters"}
     wrong = [clean, hop("x", missing=1, different=2), hop("y", missing=1)]
     told = verdict_of(wrong)
     assert (told["ok"], told["verdict"]) == (False, "verdict: 2 missing, 2 different")

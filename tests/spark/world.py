@@ -53,6 +53,7 @@ SCHEMAS = {
         source string, audited string, compared string, written_by bigint""",
     "ledger": frames.LEDGER_SCHEMA,
     "dropped": "message_id string, sha256 string",
+    "parked": "position string, source string",
     "audit_failure": "message_id string, audit_error string, is_refused boolean",
     "forgotten": "place string, contents string",
     "forgotten_range": "topic string, partition int, start bigint, stop bigint",
@@ -180,6 +181,10 @@ class World:
         self.tables["audit_entry"].append({**row, **entry})
         payload = {**row, "idempotency_key": key, "body_sha256": sha256(body.encode()).hexdigest()}
         self.publish(f"audit-event-{key}", AUDIT_TOPIC, order_id, payload)
+
+    def park(self, position: str) -> None:
+        """A record that waits behind a dead letter of its key."""
+        self.tables["parked"].append({"position": position, "source": f"record {position}"})
 
     def fulfill(self, message_id: str, partition: int = SETTLED, *, is_audited: bool = True) -> str:
         """An order that went all the way; its position."""
@@ -336,11 +341,11 @@ class World:
 
     def judged(self, spark: SparkSession, not_settled: Sequence[str] = ()) -> DataFrame:
         """What reconciliation makes of it, id by id."""
-        rows, late = self.rows_of_hops(spark)
-        return outcome.judge(rows, late, not_settled)
+        rows, open_source = self.rows_of_hops(spark)
+        return outcome.judge(rows, open_source, not_settled)
 
     def rows_of_hops(self, spark: SparkSession) -> tuple[DataFrame, DataFrame]:
-        """The rows of all hops, and the sources that are late."""
+        """The rows of all hops, and the sources that cannot be judged yet."""
         schemas = {**SCHEMAS, **self.part_schemas}
         # Kept, as a run keeps what it has read: each use would start Python for the rows again.
         given = {
@@ -366,7 +371,7 @@ class World:
         held |= remember_retired(held, given["landed"])
         held |= set_apart(held, retired)
         committed = {SETTLED: self.ends[self.input_topic, SETTLED]}
-        late = frames.late_sources(held, topics, committed)
+        open_source = frames.open_sources(held, topics, committed)
         hops = [*make_hops(self.input_topic, self.events), *self.part.hops]
         rows = union_hops(held | frames.derive_frames(held, [self.part]), hops)
-        return rows, late
+        return rows, open_source

@@ -16,6 +16,7 @@ def counts(dead_letters: int, fresh: int, handled: int) -> dict[str, Any]:
         "fresh_dead_letters": fresh,
         "audit_refusals": 0,
         "fresh_audit_refusals": 0,
+        "parked": 0,
     }
 
 

@@ -22,7 +22,7 @@ RECONCILE = ["spark.reconcile", "--land", "--json", "--deadline", "300"]
 DEFECTS = """
     select id, hop, outcome, detail
     from outcome
-    where run_id = '{run_id}' and outcome not in ('matched', 'late', 'not checked')
+    where run_id = '{run_id}' and outcome not in ('matched', 'late', 'parked', 'not checked')
 """
 
 
