@@ -13,6 +13,7 @@ from connect.settings import Settings
 from contract.events import EVENTS
 from contract.extras import manifests
 from contract.names import DEAD_LETTER_TOPIC, INPUT_TOPIC, OTHER_OUTBOXES
+from contract.pulse import PULSE_TOPIC
 
 Topics = dict[str, Any]  # partitions and configuration, by name
 
@@ -60,7 +61,7 @@ def all_topics(input_topic: str = INPUT_TOPIC) -> Topics:
 def published_topics() -> list[str]:
     """Return the topics to which the outboxes are published."""
     of_events = [event.topic for event in EVENTS]
-    return [DEAD_LETTER_TOPIC, *OTHER_OUTBOXES, *of_events]
+    return [DEAD_LETTER_TOPIC, PULSE_TOPIC, *OTHER_OUTBOXES, *of_events]
 
 
 def refuse_missing(topics: Topics, needed: Iterable[str]) -> None:

@@ -293,7 +293,9 @@ def guard(
     stack = make_checked_stack()
     env = stack.env()
     if not once:
-        keep_guard(env, stack.settings.guard_host, stack.settings.guard_port, tell)
+        settings = stack.settings
+        pulse_seconds = settings.guard_pulse_seconds
+        keep_guard(env, settings.guard_host, settings.guard_port, tell, pulse_seconds)
     findings = look_for_a_while(env)
     if as_json:
         print(json.dumps([finding._asdict() for finding in findings]))

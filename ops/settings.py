@@ -36,6 +36,8 @@ class Settings(BaseSettings):
     audit_port: Port = 18081
     guard_port: Port = 18087
     guard_host: str = HOST
+    # Seconds between two pulses, records that only measure how long the way takes; 0: none is sent.
+    guard_pulse_seconds: Annotated[float, Field(ge=0)] = 0
     service_port: Port = 18080  # a second service process listens ten above, and so on
     # Three of each topic's copies, or one. A second broker listens ten above, and so on.
     brokers: Annotated[Literal[1, 3], BeforeValidator(int)] = 1

@@ -25,6 +25,7 @@ from service.metrics import ABANDONED
 from service.outage import MOMENT, AbandonedError, OutageError, RefusedError, Retry, in_pieces
 from service.parking import Parking, find_parking
 from service.progress import keep_measuring
+from service.pulse import handle_past_pulses, publish_pulses
 from service.record import Item, Record, read
 from service.refusals import Limits, find_given_up, may_give_up
 from service.settings import Settings
@@ -55,6 +56,7 @@ def wire(settings: Settings, engine: Engine, consumer: RecordConsumer, rule: Rul
         read=partial(read, needs_sequence=store.needs_sequence),
         find=retry.wrap("refusal", partial(find_given_up, engine, subscriber, "database")),
         consumer=consumer,
+        begin_try=retry.wrap("begin", consumer.begin_try),
     )
     audit = make_audit_steps(settings, engine, consumer, retry)
     return Steps(
@@ -67,6 +69,7 @@ def wire(settings: Settings, engine: Engine, consumer: RecordConsumer, rule: Rul
         is_to_blame=judge.is_to_blame,
         poll=poll,
         wait=retry.wait,
+        publish=retry.wrap("pulse", partial(publish, engine, consumer, subscriber)),
         repeat=audit.repeat,
     )
 
@@ -79,6 +82,14 @@ def claim(
     known = store.claim(items)
     judge.remember(items, known)
     return known
+
+
+def publish(
+    engine: Engine, consumer: RecordConsumer, subscriber: str, pulses: Sequence[Record]
+) -> None:
+    """Write the events of pulses, if they are of the topic that we know."""
+    consumer.confirm()
+    publish_pulses(engine, subscriber, pulses)
 
 
 def probe(store: DedupStore, items: Sequence[Item]) -> None:
@@ -101,7 +112,9 @@ def run(
     parking: Parking | None = None,
 ) -> None:
     """Gather and handle one batch after the other; when asked to stop, finish the batch first."""
-    handle_batch = parking.handle_batch if parking else handle
+    handle_batch = partial(
+        handle_past_pulses, steps.publish, parking.handle_batch if parking else handle
+    )
     while not stopping.is_set():
         records: list[Record] = []
         try:

@@ -1,7 +1,8 @@
 """The consumer: it gathers batches, commits offsets by hand, and never keeps the group waiting."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -13,10 +14,11 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from access.kafka import KafkaAccess
 from access.kafka_login import explain, renew_password
 from service.kafka_errors import classify_errors, raise_first_error, stop_if_final
-from service.outage import AbandonedError, OutageError
+from service.outage import MOMENT, AbandonedError, OutageError
 from service.progress import Progress
 from service.record import Headers, Record
 from service.settings import OFFSET_COMMIT_SECONDS, Settings
+from service.tries import Tries
 
 log = structlog.get_logger()
 Answer = TypeVar("Answer")
@@ -26,6 +28,7 @@ ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.2
 RETRY_SECONDS = 1.0
 SERVE_SECONDS = 2.0
+WHY_ALONE = "the process has ended more than once in the batch that begins here"
 REFUSAL_SECONDS = 10.0  # the same refusal is logged this often
 
 
@@ -62,6 +65,9 @@ class RecordConsumer:
         self.ends: dict[int, int] = {}  # where one ended, when everything before had come
         self.beginnings: dict[int, int] = {}  # of those in which nothing is committed yet
         self.progress = Progress()
+        self.tries = Tries(settings.batch_records)
+        self.in_batch: set[int] = set()  # the partitions of the batch in progress
+        self.before_waiting: Callable[[], None] = do_nothing
         self.committing = ThreadPoolExecutor(1, "commit")
         self.last_poll = time.monotonic()
         self.was_refused = False  # by a broker that does not let us in
@@ -119,11 +125,12 @@ class RecordConsumer:
         bytes_left = self.settings.batch_bytes
         window = self.settings.batch_window_ms / 1000
         deadline = time.monotonic() + window
-        while bytes_left > 0 and len(records) < self.settings.batch_records:
+        most_records = 1 if self.tries.go_alone() else self.settings.batch_records
+        while bytes_left > 0 and len(records) < most_records:
             seconds_left = deadline - time.monotonic()
             if seconds_left <= 0:
                 break
-            records_left = self.settings.batch_records - len(records)
+            records_left = most_records - len(records)
             records_that_fit = bytes_left // RECORD_LIMIT + 1
             count = min(records_left, records_that_fit)
             messages = self.consumer.consume(count, seconds_left)
@@ -131,7 +138,8 @@ class RecordConsumer:
                 bytes_left -= len(record.value or b"")
                 records.append(record)
         self.last_poll = time.monotonic()
-        ours = self.keep_ours(records)
+        ours = self.keep_one(self.keep_ours(records))
+        self.in_batch = {record.partition for record in ours}
         if not ours:
             self.pass_markers()
         return ours
@@ -182,6 +190,19 @@ class RecordConsumer:
         ours = self.assigned()
         return [record for record in records if record.partition in ours]
 
+    def keep_one(self, records: list[Record]) -> list[Record]:
+        """Return the first record alone, if it must be: that may be known only since the gather."""
+        if not self.tries.go_alone():
+            return records
+        self.put_back(records[1:])
+        return records[:1]
+
+    def put_back(self, records: Sequence[Record]) -> None:
+        """Go back to the first of these records in each partition."""
+        first = {record.partition: record for record in reversed(records)}
+        for record in first.values():
+            self.seek(record)
+
     def assigned(self) -> set[int]:
         """Return the partitions that are ours."""
         return {part.partition for part in self.consumer.assignment()}
@@ -189,6 +210,8 @@ class RecordConsumer:
     def idle(self, seconds: float) -> None:
         """Wait, paused but polling so that the group keeps us; raise if the batch is lost."""
         self.idling = True
+        if seconds > MOMENT:
+            self.take_back_tries()
         self.try_new_password()
         self.consumer.pause(self.consumer.assignment())
         deadline = time.monotonic() + seconds
@@ -214,14 +237,54 @@ class RecordConsumer:
         it has begun, has lost it.
         """
         if self.beginnings:
-            self.commit_in_time(self.at(self.beginnings))
+            self.commit_in_time(self.at(self.beginnings, self.tries.noted()))
             self.memory.note_begun(list(self.beginnings))
             self.beginnings.clear()
         self.memory.confirm()
 
-    def at(self, offsets: dict[int, int]) -> list[TopicPartition]:
-        """Return these positions in the topic."""
-        return [TopicPartition(self.topic, number, offset) for number, offset in offsets.items()]
+    def counts_tries(self) -> bool:
+        """Return whether a partition has not gone on since it was assigned."""
+        return bool(self.tries.counts)
+
+    def begin_try(self) -> None:
+        """Write that the batch is begun, before its records are read: they may end the process.
+
+        Only what has not gone on since it was assigned is written, or goes alone.
+        """
+        begun = self.tries.to_begin(self.in_batch)
+        if begun:
+            self.commit_in_time(self.at_handled(begun))
+            self.tries.begun.update(begun)
+
+    def take_back_tries(self) -> None:
+        """Write that from now on the process may end for another reason than a record."""
+        self.before_waiting()
+        taken_back = self.tries.take_back()
+        if taken_back:
+            with suppress(OutageError):
+                self.commit_in_time(self.at_handled(taken_back))
+
+    def is_fatal(self, record: Record) -> bool:
+        """Return whether this record has ended the process, alone, too often."""
+        number = record.partition
+        is_parked = record.offset < self.progress.handled.get(number, 0)
+        return self.tries.ends_the_process(number) and not is_parked
+
+    def at(
+        self, offsets: Mapping[int, int], metadata: Mapping[int, str] | None = None
+    ) -> list[TopicPartition]:
+        """Return these positions in the topic, with what else is committed there."""
+        notes = metadata or {}
+        return [
+            TopicPartition(self.topic, number, offset, notes.get(number, ""))
+            for number, offset in offsets.items()
+        ]
+
+    def at_handled(self, metadata: Mapping[int, str]) -> list[TopicPartition]:
+        """Return the positions up to which these partitions are handled, with their metadata."""
+        handled = self.progress.handled
+        ours = {number: handled[number] for number in metadata if number in handled}
+        return self.at(ours, metadata)
 
     def commit(self, records: Sequence[Record]) -> None:
         """Commit the offsets after the batch; raise OutageError as long as they are not taken.
@@ -233,7 +296,8 @@ class RecordConsumer:
         for record in records:
             number = record.partition
             after[number] = max(record.offset + 1, self.ends.get(number, 0))
-        self.commit_in_time(self.at(after))
+        counts = Counter(record.partition for record in records)
+        self.commit_in_time(self.at(after, self.tries.go_on(counts)))
         for number, offset in after.items():
             self.progress.move(number, offset)
 
@@ -262,9 +326,10 @@ class RecordConsumer:
         One that was given back to us begins at its committed offset by itself.
         """
         self.restarts += 1
-        first = {record.partition: record for record in reversed(records)}
-        for partition in first.keys() & (self.assigned() - self.revoked):
-            self.seek(first[partition])
+        self.take_back_tries()
+        self.in_batch = set()
+        ours = self.assigned() - self.revoked
+        self.put_back([record for record in records if record.partition in ours])
 
     def seek(self, record: Record) -> None:
         """Go back to a record, so that it comes again."""
@@ -279,6 +344,9 @@ class RecordConsumer:
         consumer.incremental_assign(start)
         for part in start:
             self.progress.move(part.partition, part.offset)
+            self.tries.assign(part.partition, part.metadata)
+        if self.tries.go_alone():
+            log.warning("records_go_alone", partitions=list(self.tries.alone), why=WHY_ALONE)
         # A partition that was taken away while paused would come back paused, and stay so for ever.
         if self.idling:
             consumer.pause(start)
@@ -324,12 +392,18 @@ class RecordConsumer:
     def on_revoke(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Note what was taken away: a batch with records of it is abandoned, not half committed."""
         numbers = [part.partition for part in partitions]
+        self.take_back_tries()
         self.revoked.update(numbers)
         for number in numbers:
             self.ends.pop(number, None)
             self.beginnings.pop(number, None)
+            self.tries.drop(number)
             self.progress.drop(number)
         log.info("revoked", partitions=numbers)
+
+
+def do_nothing() -> None:
+    """Do nothing: nobody else counts tries."""
 
 
 def is_end(message: Message) -> bool:

@@ -42,6 +42,10 @@ def nothing_to_repeat() -> None:
     """Do nothing: no entry was ever put aside."""
 
 
+def publish_nothing(_pulses: Sequence[Record]) -> None:
+    """Do nothing: nobody measures how long the way takes."""
+
+
 def wait_for_nothing(_stage: str, _attempt: int, outage: OutageError) -> None:
     """Raise the outage: there is no consumer that could keep polling."""
     raise outage
@@ -68,6 +72,8 @@ class Steps(NamedTuple):
     poll: Callable[[], None] = no_poll
     # Polls until an outage may be over.
     wait: Callable[[str, int, OutageError], None] = wait_for_nothing
+    # Writes the events of pulses (service/pulse.py).
+    publish: Callable[[Sequence[Record]], None] = publish_nothing
     # Between two batches: sends again what the audit receiver has not taken yet.
     repeat: Callable[[], None] = nothing_to_repeat
 

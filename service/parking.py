@@ -11,9 +11,9 @@ import re
 import time
 from base64 import b64decode, b64encode
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -26,8 +26,9 @@ from service import metrics
 from service.database import classify_errors, exit_if_missing, wait_out_refusals
 from service.handler import Steps, handle
 from service.outage import AbandonedError, OutageError, Retry
-from service.record import Headers, Record
+from service.record import DeadLetter, Headers, Item, Record
 from service.settings import Settings
+from service.tries import ALONE, REASON, TOGETHER
 
 log = structlog.get_logger()
 
@@ -159,7 +160,7 @@ LET_GO = text("""
 FIND_FREE = text("""
     select *
     from (
-        select distinct on (key_sha256) topic, partition, "offset", key, value, headers
+        select distinct on (key_sha256) topic, partition, "offset", key, value, headers, tries
         from parked
         where subscriber = :subscriber
             and not exists (
@@ -169,7 +170,23 @@ FIND_FREE = text("""
             )
         order by key_sha256, id
     ) as first
+    order by tries desc
     limit :at_once
+""")
+
+# Written before they are handled: one of them may end the process (service/tries.py).
+COUNT_TRY = text("""
+    update parked
+    set tries = tries + :change
+    where subscriber = :subscriber
+        and (topic, partition, "offset") in (
+            select topic, partition, "offset"
+            from json_to_recordset(cast(:records as json)) as record (
+                topic text,
+                partition int,
+                "offset" bigint
+            )
+        )
 """)
 
 COUNT = text("select count(*) from parked where subscriber = :subscriber")
@@ -179,6 +196,7 @@ class Group(Protocol):
     """What the consumer is here."""
 
     waits_for: str  # /readyz shows it
+    before_waiting: Callable[[], None]
 
     def idle(self, seconds: float) -> None:
         """Wait, but keep polling; raise if the batch is lost."""
@@ -195,6 +213,7 @@ class Parking:
     group: Group
     retry: Retry
     next_look: float = 0
+    begun: list[Record] = field(default_factory=list)  # whose try is written down
 
     def handle_batch(self, records: Sequence[Record], steps: Steps) -> None:
         """Take a batch through every step, one record of each key at a time."""
@@ -232,12 +251,35 @@ class Parking:
         self.next_look = now + LOOK_SECONDS
         uncommitted = steps._replace(commit=commit_nothing)
         with suppress(OutageError, AbandonedError):
-            free = self.find_free()
-            if free:
-                handle(free, uncommitted)
-                self.note_handled(free)
-                log.info("unparked", records=len(free), first=free[0].place)
-                self.next_look = now  # behind each of them another may be free now
+            free, fatal = self.find_free()
+            if not free:
+                return
+            if fatal:
+                uncommitted = uncommitted._replace(read=bury_unread)
+            self.count_try(free)
+            handle(free, uncommitted)
+            self.note_handled(free)
+            self.begun = []
+            log.info("unparked", records=len(free), first=free[0].place)
+            self.next_look = now  # behind each of them another may be free now
+        self.take_back_try()
+
+    def count_try(self, records: Sequence[Record]) -> None:
+        """Write that these records are begun."""
+        self.write_tries(records, 1)
+        self.begun = list(records)
+
+    def take_back_try(self) -> None:
+        """Write that from now on the process may end for another reason, as far as that goes."""
+        begun, self.begun = self.begun, []
+        if begun:
+            with suppress(OutageError):
+                self.write_tries(begun, -1)
+
+    def write_tries(self, records: Sequence[Record], change: int) -> None:
+        """Count a try of these records, or take it back."""
+        with wait_out_refusals(), classify_errors(), self.engine.connect() as connection:
+            connection.execute(COUNT_TRY, {"change": change, **self.describe(records)})
 
     def find_waiting(self, records: Sequence[Record]) -> list[Record]:
         """Return the records whose key is held, or has records that came before and wait."""
@@ -268,15 +310,21 @@ class Parking:
         with wait_out_refusals(), classify_errors(), self.engine.connect() as connection:
             connection.execute(NOTE_HANDLED, {"holds": self.holds, **self.describe(records)})
 
-    def find_free(self) -> list[Record]:
-        """Return records that waited and need not any more, each of another key."""
+    def find_free(self) -> tuple[list[Record], bool]:
+        """Return records that waited and need not any more, and whether to bury them unread.
+
+        Each is of another key. One that was there when the process ended goes alone.
+        """
         given = {"subscriber": self.subscriber, "holds": self.holds, "at_once": AT_ONCE}
         with wait_out_refusals(), classify_errors(), self.engine.connect() as connection:
             count = connection.scalar(COUNT, given) or 0
             metrics.PARKED.set(count)
             connection.execute(LET_GO, given)
             rows = connection.execute(FIND_FREE, given).all() if count else []
-        return [from_row(row) for row in rows]
+        most_tries = max((row.tries for row in rows), default=0)
+        if most_tries >= TOGETHER:
+            rows = rows[:1]  # it has the most
+        return [from_row(row) for row in rows], most_tries >= TOGETHER + ALONE
 
     def describe(self, records: Sequence[Record]) -> dict[str, Any]:
         """Return these records as parameters, without their bytes; those without a key never wait.
@@ -302,6 +350,7 @@ def find_parking(settings: Settings, engine: Engine, group: Group) -> Parking | 
         group,
         retry,
     )
+    group.before_waiting = parking.take_back_try
     metrics.PARKING_LIMIT.set(settings.park_limit)
     count = retry.wrap("park", count_parked)(engine, settings.subscriber)
     if settings.park:
@@ -329,6 +378,11 @@ def take_turns(records: Sequence[Record]) -> list[list[Record]]:
             seen[record.key] += 1
         turns[turn].append(record)
     return list(turns.values())
+
+
+def bury_unread(record: Record) -> Item:
+    """Return the dead letter of a record that has ended the process."""
+    return DeadLetter(record, "invalid", REASON)
 
 
 def commit_nothing(_records: Sequence[Record]) -> None:

@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from contract import names
+from contract.pulse import PULSE_TOPIC
 from spark.judging import outcome
 from spark.judging.comparison import compare, find_behind, path_of
 from spark.judging.horizon import (
-    RUN_ID,
     Horizon,
     JudgeAllError,
     NotCheckedError,
@@ -43,6 +43,7 @@ from spark.reporting import report
 from spark.rows.frames import end_offsets
 from spark.rows.held import place_to_hold
 from spark.rows.retired_landed import read_retired
+from spark.run_id import RUN_ID
 from spark.session import (
     STARTED_AT,
     describe,
@@ -228,7 +229,8 @@ def store_run(spark: SparkSession, settings: Settings, result: Result, topics: T
 
     address = f"{root}/report/{run_id}.html"
     result["report"] = address
-    outbox_topics = [topic for topic in topics.events if topic not in names.OTHER_OUTBOXES]
+    not_drawn = {PULSE_TOPIC, *names.OTHER_OUTBOXES}
+    outbox_topics = [topic for topic in topics.events if topic not in not_drawn]
     page = report.render_page(result, topics.input, outbox_topics)
     write_file(spark, address, page)
     log_progress("outcomes and report are stored")

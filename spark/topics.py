@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from contract import names
 from contract.events import EVENTS
+from contract.pulse import PULSE_TOPIC
 from spark.parts import Part
 from spark.settings import Settings
 
@@ -26,7 +27,7 @@ class Topics(NamedTuple):
 def topics_to_land(settings: Settings, parts: Sequence[Part]) -> Topics:
     """Return the input topic, the topics of the contract's events, and those of the extras."""
     events = [event.topic for event in EVENTS]
-    events += [names.DEAD_LETTER_TOPIC, *names.OTHER_OUTBOXES]
+    events += [names.DEAD_LETTER_TOPIC, PULSE_TOPIC, *names.OTHER_OUTBOXES]
     other_inputs: list[str] = []
     for part in parts:
         events += part.event_topics

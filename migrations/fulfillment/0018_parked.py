@@ -31,11 +31,13 @@ TABLES = """
         value      bytea,
         headers    text not null, -- JSON: names, and values as base64
         parked_at  timestamptz not null default now(),
+        tries      integer not null default 0, -- begun since then, and never ended
         primary key (subscriber, topic, partition, "offset")
     );
     create index on parked (subscriber, key_sha256, id);
 
     grant select, insert, delete on held_key, parked to app;
+    grant update (tries) on parked to app;
     grant select on dead_letter_act to app; -- a letter that was skipped holds nothing any more
     grant select on held_key, parked to reconciler;
 """

@@ -14,6 +14,7 @@ from access.connect import connect_session
 from ops.guard import metrics
 from ops.guard.findings import SILENT_SECONDS, Finding, Seen, judge
 from ops.guard.look import SOON, Counts, Look, Task, count, look
+from ops.guard.pulse import Pulses
 from ops.guard.restarts import PAUSES, Restarts
 from ops.settings import Env
 from ops.trace.databases import read_password
@@ -23,7 +24,7 @@ from service.health import serve
 LOCK = "select pg_try_advisory_lock(hashtext('guard')) as is_ours"
 LOOK_SECONDS = 2.0
 COUNT_SECONDS = 30.0
-NOTHING = Counts(lag=None, bursts=None, landing=None)
+NOTHING = Counts(lag=None, bursts=None, landing=None, runs=None)
 SILENCE_SECONDS = 30.0  # above a look at which nobody answers
 ONCE_SECONDS = SILENT_SECONDS + 2 * LOOK_SECONDS  # to know whether a slot moves
 
@@ -86,6 +87,7 @@ class Guard:
         self.tell(findings)
         metrics.show(found, self.seen, findings, acts=acts)
         metrics.show_landing(self.counts.landing)
+        metrics.show_runs(self.counts.runs)
         self.looked_at = time.monotonic()
         return findings
 
@@ -151,9 +153,12 @@ def free_seat(env: Env) -> Seat:
     return Seat(address, None)
 
 
-def keep_guard(env: Env, host: str, port: int, say: Say) -> NoReturn:
-    """Look until the process is stopped; act while no other guard does."""
+def keep_guard(env: Env, host: str, port: int, say: Say, pulse_seconds: float = 0) -> NoReturn:
+    """Look until the process is stopped; act, and send pulses, while no other guard does."""
     guard = Guard(env, say)
+    pulses = Pulses(env, pulse_seconds, metrics.show_pulse) if pulse_seconds else None
+    metrics.PULSING.set(pulse_seconds)
+    metrics.PULSED.set_to_current_time()
     serve(host, port, guard.answer)
     seat = free_seat(env)
     acted: bool | None = None
@@ -165,6 +170,8 @@ def keep_guard(env: Env, host: str, port: int, say: Say) -> NoReturn:
             say("it acts" if acts else "it watches: another guard acts, or Postgres is away")
             acted = acts
         guard.look_once(acts=acts)
+        if acts and pulses:
+            pulses.beat()
         took = time.monotonic() - began
         time.sleep(max(0.0, LOOK_SECONDS - took))
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import psycopg
 import requests
 from confluent_kafka import KafkaException
+from deltalake.exceptions import DeltaError
 from psycopg.conninfo import make_conninfo
 
 from access.connect import connect_session
@@ -17,6 +18,7 @@ from ops.settings import OUTBOXES, Env
 from ops.stack.supervisor import StackError
 from ops.topic import reader, spans
 from ops.trace.databases import log_in, read_password
+from ops.trace.lake import LastRuns, read_last_runs
 from spark.statements import read_statements
 
 STATEMENTS = read_statements(Path(__file__).with_name("look.sql"))
@@ -82,6 +84,7 @@ class Counts(NamedTuple):
     lag: int | None  # records that the service has not committed
     bursts: Sequence[str] | None  # what is refused in a burst
     landing: Landing | None  # None: there is no checkpoint in a folder of this machine
+    runs: LastRuns | None  # None: no reconciliation has run yet, or its lake does not answer
 
 
 def look(env: Env, counts: Counts) -> Look:
@@ -102,7 +105,16 @@ def count(env: Env) -> Counts:
         lag=None if lags is None else sum(lags.values()),
         bursts=look_for_bursts(env),
         landing=look_at_landing(env),
+        runs=look_at_runs(env),
     )
+
+
+def look_at_runs(env: Env) -> LastRuns | None:
+    """Return when reconciliation has run."""
+    try:
+        return read_last_runs(env["DELTA_ROOT"])
+    except (DeltaError, OSError):
+        return None
 
 
 def look_at_landing(env: Env) -> Landing | None:

@@ -7,6 +7,7 @@ from prometheus_client import Counter, Gauge
 
 from ops.guard.findings import Finding, Seen
 from ops.guard.look import Landing, Look
+from ops.trace.lake import LastRuns
 
 FINDINGS = Gauge("guard_findings", "What is not well now", ["name"])
 ACTS = Gauge("guard_acts", "1 on the one instance that restarts tasks, 0 on those that watch")
@@ -18,6 +19,15 @@ WAITS = Gauge("outbox_waits_seconds", "How long the oldest event waits to be pub
 LAG = Gauge("guard_consumer_lag_records", "Records that the service has not committed")
 LANDED = Gauge("landing_landed_records", "Records that have landed, as the checkpoint says")
 LANDING_LAG = Gauge("landing_lag_records", "Records that have not landed")
+RECONCILED = Gauge(
+    "reconcile_last_timestamp_seconds", "When the last reconciliation began; 0: there was none"
+)
+GOOD = Gauge(
+    "reconcile_last_good_timestamp_seconds", "When the last good one began; 0: there was none"
+)
+PULSE = Gauge("pulse_seconds", "How long the last pulse took from the producer to a hop", ["hop"])
+PULSED = Gauge("pulse_last_timestamp_seconds", "When the last event of a pulse was seen")
+PULSING = Gauge("pulse_interval_seconds", "How often a pulse is sent; 0: never")
 NAMES = (
     "no_answer",
     "task_failed",
@@ -37,6 +47,21 @@ def show_landing(landing: Landing | None) -> None:
     if landing is not None:
         LANDED.set(landing.landed)
         LANDING_LAG.set(landing.waiting)
+
+
+def show_runs(runs: LastRuns | None) -> None:
+    """Set when reconciliation has run; what is known stays while its lake does not answer."""
+    if runs is None:
+        return
+    RECONCILED.set(runs.last.timestamp())
+    GOOD.set(runs.last_good.timestamp() if runs.last_good else 0)
+
+
+def show_pulse(hop: str, seconds: float) -> None:
+    """Set how long a pulse took; that of its event says that the way is open."""
+    PULSE.labels(hop).set(seconds)
+    if hop == "published":
+        PULSED.set_to_current_time()
 
 
 def show(look: Look, seen: Seen, findings: Sequence[Finding], *, acts: bool) -> None:

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import TableNotFoundError
 
 from ops.trace.databases import Position
+from spark.run_id import began_at
 
 LANDED = """
     select count(*) as rows
@@ -26,6 +28,12 @@ LAST_RUN = """
     order by run_id desc
     limit 1
 """
+LAST_RUNS = """
+    select
+        max(run_id) as last,
+        max(case when ok then run_id end) as last_good
+    from run
+"""
 OPEN = """
     select hop, id, outcome, detail
     from outcome
@@ -34,6 +42,13 @@ OPEN = """
 """
 
 Row = dict[str, Any]
+
+
+class LastRuns(NamedTuple):
+    """When reconciliation has run."""
+
+    last: datetime
+    last_good: datetime | None
 
 
 class LastRun(NamedTuple):
@@ -77,6 +92,15 @@ def read_last_run(root: str) -> LastRun | None:
         return None
     run = rows[0]
     return LastRun(run["run_id"], run["verdict"], json.loads(run["positions"])["ends"])
+
+
+def read_last_runs(root: str) -> LastRuns | None:
+    """Return when the last reconciliation was, and the last good one; None if there was none."""
+    rows = query(f"{root}/reconcile/run", "run", LAST_RUNS)
+    if not rows or rows[0]["last"] is None:
+        return None
+    last, last_good = rows[0]["last"], rows[0]["last_good"]
+    return LastRuns(began_at(last), began_at(last_good) if last_good else None)
 
 
 def read_open(root: str, run_id: str, ids: Sequence[str]) -> list[Row]:

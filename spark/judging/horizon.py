@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 from spark.judging.shares import Share, Sum
 from spark.lake.landed_tables import table_path
 from spark.rows.snapshot import Moment
+from spark.run_id import began_at
 from spark.session import locate, make_frame
 
-RUN_ID = "%Y%m%dT%H%M%S.%fZ"  # when a run began; the later id is the greater one
 SCHEMA = "run_id string, subscriber string, content string"
 
 
@@ -67,11 +67,6 @@ class NotCheckedError(Exception):
 
 class JudgeAllError(Exception):
     """Not an error of anybody's: what is asked for takes a look at everything."""
-
-
-def began_at(run_id: str) -> datetime:
-    """Return when a run began."""
-    return datetime.strptime(run_id, RUN_ID).replace(tzinfo=UTC)
 
 
 def describe_horizon(

@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from contract.events import EVENTS
 from contract.names import DATABASE, OTHER_OUTBOXES
 from spark.event_tables import update_table
-from spark.judging.horizon import RUN_ID
 from spark.judging.settled import persist_all
 from spark.kafka.positions import Position, kafka_topic
 from spark.lake.landed_tables import is_within, read_landed, table_path
@@ -31,6 +30,7 @@ from spark.rows.retired_landed import (
     read_retired,
 )
 from spark.rows.snapshot import open_snapshots, read_tables
+from spark.run_id import RUN_ID
 from spark.session import log_progress, make_frame
 from spark.settings import SECONDS_OF_A_DAY, Settings
 from spark.topics import topics_to_land

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.events import ACCEPTED, DEAD_LETTER, REASONS, REJECTED
+from contract.pulse import PULSE_HEADER, PULSE_ID
 from spark.kafka.positions import Position
 from spark.lake.losses import Loss
 from spark.parts import Part
@@ -75,6 +76,8 @@ def identify_landed(
         "ends": json.dumps(ends),
         "input_topic": topics.input,
         "event_topics": ",".join(topics.events),
+        "pulse_header": PULSE_HEADER,
+        "pulse_id": f"^{PULSE_ID}$",
     }
     frames = {"landed": landed}
     return query(STATEMENTS["landed"], frames, **values)

@@ -25,14 +25,17 @@ left join (
 
 -- name: landed
 -- Landed records below the end offsets; later ones belong to the next run. A header that is there
--- twice says nothing. A dead letter's event comes from the record that is its key, every other
--- event from a message. Rows of a topic that was created again are called topic@id.
+-- twice says nothing. The event of a dead letter or a pulse comes from the record that is its key,
+-- every other event from a message. A pulse itself is no input: nothing comes of it but its event.
+-- Rows of a topic that was created again are called topic@id.
 with record as (
     select
         *,
         concat_ws('/', topic, partition, offset) as position,
         substring_index(topic, '@', 1) as kafka_topic,
-        kafka_topic = {input_topic} as is_input,
+        filter(headers, header -> header.key = {pulse_header}) as pulses,
+        size(pulses) = 1 and string(get(pulses, 0).value) rlike {pulse_id} as is_pulse,
+        kafka_topic = {input_topic} and is_pulse is not true as is_input,
         find_in_set(kafka_topic, {event_topics}) > 0 as is_event,
         filter(headers, header -> header.key = 'id') as event_ids,
         filter(headers, header -> header.key = 'message_id') as message_ids

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from contract.events import ACCEPTED, REASONS, Event
 from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC
+from contract.pulse import PULSE_TOPIC
 from spark.hops import (
     AUDIT_ENTRY_TO_OUTBOX,
     DEAD_LETTER_TO_OUTBOX,
@@ -39,6 +40,7 @@ from tests.spark.world import (
 )
 
 HANDLED = input_to_tracking(INPUT_TOPIC)
+GOOD_PULSE = "1764150000000-0123456789ab"
 LEDGER = ledger_to_input(INPUT_TOPIC)
 TO_FULFILLMENTS = f"{OUTBOX_TO}{FULFILLMENTS}"
 TO_AUDIT = f"{OUTBOX_TO}{AUDIT_TOPIC}"
@@ -364,6 +366,28 @@ def not_taken_yet_and_event_never_written(world: World, message_id: str) -> Foun
     return found
 
 
+def pulse(world: World, message_id: str) -> Found:
+    """It only measures the way: nothing comes of it but its event."""
+    position = world.order(message_id, b"a pulse", pulse=GOOD_PULSE)
+    source = f"record {position}"
+    world.publish(f"event-{position}", PULSE_TOPIC, position, {}, source=source)
+    return set()
+
+
+def pulse_that_was_not_published(world: World, message_id: str) -> Found:
+    """Its event is in the outbox alone."""
+    pulse(world, message_id)
+    event = world.tables["outbox"][-1]
+    world.remove("landed", topic=PULSE_TOPIC, key=event["key"].encode())
+    return {(f"{OUTBOX_TO}{PULSE_TOPIC}", event["event_id"], "missing")}
+
+
+def nearly_a_pulse(world: World, message_id: str) -> Found:
+    """A record with a header of that name and another value is a message like any other."""
+    position = world.order(message_id, pulse="72 a minute")
+    return {(HANDLED, position, "missing")}
+
+
 DEFECTS: list[Plant] = [
     lost_order, conflict_in_silence, tracked_and_buried, tracked_with_another_hash,
     buried_other_bytes, tracked_from_nowhere, fulfillment_removed, fulfillment_altered,
@@ -375,6 +399,7 @@ DEFECTS: list[Plant] = [
     audit_entry_doubled, audit_entry_altered, audit_event_from_nowhere, audit_refused,
     audit_not_marked, landed_row_removed, landed_row_doubled, acknowledged_and_altered,
     acknowledged_and_lost, other_way_than_meant, not_taken_yet_and_event_never_written,
+    nearly_a_pulse, pulse_that_was_not_published,
 ]  # fmt: skip
 
 
@@ -498,7 +523,7 @@ LAWFUL: list[Plant] = [
     redelivered, published_twice, rejected, rejected_without_a_winner,
     rejected_before_there_were_rows, buried, buried_with_known_bytes, buried_by_another, lagging,
     lagging_and_not_tracked_yet, lagging_dead_letter, lagging_first_and_settled_redelivery,
-    settled_and_lagging_redelivery, not_taken_yet, taken_after_the_snapshot, parked,
+    settled_and_lagging_redelivery, not_taken_yet, taken_after_the_snapshot, parked, pulse,
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from service.buried import Buried
 from service.record import DeadLetter, Item, Message, Record, read
 from service.refusals import Cause
+from service.tries import REASON
 from tests.builders import record
 
 CAUSE = Cause("database", "23514", "no_13")
@@ -13,6 +14,16 @@ class FakeConsumer:
 
     restarts = 0
     polls = 0
+
+    fatal: Record | None = None
+
+    def counts_tries(self) -> bool:
+        """Count, where a record is fatal."""
+        return self.fatal is not None
+
+    def is_fatal(self, record: Record) -> bool:
+        """Return whether it is this one."""
+        return record is self.fatal
 
     def idle(self, _seconds: float) -> None:
         """Count the polls."""
@@ -26,7 +37,17 @@ class Desk:
         self.consumer = FakeConsumer()
         self.given_up: dict[int, Cause] = {}
         self.asked: list[Record] = []
-        self.buried = Buried(read, self.find, self.consumer)
+        self.happened: list[str] = []
+        self.buried = Buried(self.note_read, self.find, self.consumer, self.begin_try)
+
+    def begin_try(self) -> None:
+        """Note when a try begins."""
+        self.happened.append("begun")
+
+    def note_read(self, found: Record) -> Item:
+        """Note when a record is read."""
+        self.happened.append("read")
+        return read(found)
 
     def find(self, first: Record) -> dict[int, Cause]:
         """Answer as the database does."""
@@ -65,3 +86,13 @@ def test_after_a_restart_it_is_asked_again() -> None:
     assert isinstance(desk.read(of), Message)
     desk.consumer.restarts += 1
     assert isinstance(desk.read(of), DeadLetter)
+
+
+def test_what_has_ended_the_process_is_buried_unread() -> None:
+    """The try is written first; the fatal record is not read, the one beside it is."""
+    desk, fatal, other = Desk(), record("m-1"), record("m-2")
+    desk.consumer.fatal = fatal
+    assert desk.read(fatal) == DeadLetter(fatal, "invalid", REASON)
+    assert desk.happened == ["begun"]
+    assert isinstance(desk.read(other), Message)
+    assert desk.happened == ["begun", "begun", "read"]

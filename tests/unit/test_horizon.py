@@ -8,7 +8,6 @@ import pytest
 
 from contract.names import AUDIT_DATABASE, DATABASE, INPUT_TOPIC
 from spark.judging.horizon import (
-    RUN_ID,
     Horizon,
     JudgeAllError,
     NotCheckedError,
@@ -24,6 +23,7 @@ from spark.judging.horizon import (
 from spark.judging.shares import Share, Sum, changed_parts, find_due, list_deleted, merge
 from spark.retiring.confirmed import note_deleted
 from spark.rows.snapshot import Moment
+from spark.run_id import RUN_ID
 
 FULFILLMENTS = "fulfillment.events"
 MOMENT = Moment("0/1000", "700:705:701,703", "7000", 1)

@@ -28,6 +28,10 @@ WELL = {
     "guard_last_look_timestamp_seconds": "0+15x60",
     **{f'guard_findings{{name="{name}"}}': "0x60" for name in NAMES},
     "landing_lag_records": "500x60",
+    "pulse_interval_seconds": "5x60",
+    "pulse_last_timestamp_seconds": "0+15x60",
+    "reconcile_last_timestamp_seconds": "1x60",
+    "reconcile_last_good_timestamp_seconds": "1x60",
     "landing_landed_records": "0+100x60",
 }
 # What is otherwise when an alert must fire, and nothing else.
@@ -47,6 +51,12 @@ BROKEN = {
     "SlotFilling": {'guard_findings{name="slot_filling"}': "1x60"},
     "SlotLost": {'guard_findings{name="slot_lost"}': "2x60"},
     "PublicationMissing": {'guard_findings{name="publication_missing"}': "1x60"},
+    "PulseLate": {"pulse_last_timestamp_seconds": "0x60"},
+    "ReconciliationNotGood": {"reconcile_last_timestamp_seconds": "1x30 2x30"},
+    "ReconciliationOverdue": {
+        "reconcile_last_timestamp_seconds": "-95000x60",
+        "reconcile_last_good_timestamp_seconds": "-95000x60",
+    },
     "LandingStandsStill": {"landing_landed_records": "100x60"},
 }
 

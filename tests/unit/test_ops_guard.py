@@ -1,14 +1,21 @@
 """What the guard makes of what it sees, and when it restarts a task."""
 
+from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
+from arro3.core import Array, DataType, Table
+from deltalake import write_deltalake
+from prometheus_client import REGISTRY
 
 from ops.guard.findings import LATE_SECONDS, SILENT_SECONDS, Seen, judge
 from ops.guard.look import Look, Slot, Task
-from ops.guard.metrics import NAMES
+from ops.guard.metrics import NAMES, show_runs
 from ops.guard.restarts import PAUSES, WELL_AGAIN_SECONDS, Restarts
+from ops.trace.lake import LastRuns, read_last_runs
+from spark.run_id import began_at
 
 WELL = Slot(
     outbox="fulfillment",
@@ -126,3 +133,32 @@ def test_a_task_that_has_run_for_long_has_its_restarts_back() -> None:
     restarts.note_well(20_000.0)
     restarts.note_well(20_000.0 + WELL_AGAIN_SECONDS)
     assert restarts.is_due(20_001.0 + WELL_AGAIN_SECONDS)
+
+
+def lake_of(folder: Path, runs: dict[str, bool]) -> str:
+    """Return a lake in which these reconciliations have run, good or not."""
+    ids = Array(list(runs), DataType.utf8())
+    oks = Array(list(runs.values()), DataType.bool())
+    rows = Table.from_pydict({"run_id": ids, "ok": oks})
+    write_deltalake(str(folder / "reconcile" / "run"), rows)
+    return str(folder)
+
+
+def test_the_last_reconciliation_and_the_last_good_one_are_known(tmp_path: Path) -> None:
+    """By their own times; where none has run, or none was good, nothing is made up."""
+    assert read_last_runs(str(tmp_path)) is None
+    first, second = "20261120T100000.000000Z", "20261121T100000.000000Z"
+    found = read_last_runs(lake_of(tmp_path, {first: True, second: False}))
+    assert found == LastRuns(began_at(second), began_at(first))
+    never_good = read_last_runs(lake_of(tmp_path / "other", {first: False}))
+    assert never_good == LastRuns(began_at(first), None)
+
+
+def test_when_reconciliation_ran_is_a_metric() -> None:
+    """While its lake does not answer, what was known stays."""
+    at = datetime(2026, 11, 20, 10, tzinfo=UTC)
+    show_runs(LastRuns(at, None))
+    assert REGISTRY.get_sample_value("reconcile_last_timestamp_seconds") == at.timestamp()
+    assert REGISTRY.get_sample_value("reconcile_last_good_timestamp_seconds") == 0
+    show_runs(None)
+    assert REGISTRY.get_sample_value("reconcile_last_timestamp_seconds") == at.timestamp()

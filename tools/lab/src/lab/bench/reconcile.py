@@ -17,7 +17,7 @@ from lab.bench.textbook import DefectError, join_in_duckdb, join_in_spark
 from ops.stack.stack import Stack
 from spark.judging.comparison import Judged
 from spark.judging.comparison import compare as compare_hops
-from spark.judging.horizon import RUN_ID, Horizon, read_horizon, read_versions
+from spark.judging.horizon import Horizon, read_horizon, read_versions
 from spark.judging.seal import Run, seal
 from spark.judging.settled import Databases, Extent, Settled, persist_all, select_since
 from spark.judging.shares import Share
@@ -28,6 +28,7 @@ from spark.lake.landed_tables import landed_positions, read_landed
 from spark.reporting.report import verdict_of
 from spark.rows.frames import read_ledger
 from spark.rows.snapshot import open_snapshots, read_tables, select_all
+from spark.run_id import RUN_ID
 from spark.session import make_session
 from spark.settings import Settings
 from spark.topics import Topics, topics_to_land
