@@ -3,14 +3,18 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import structlog
 from pydantic_core import to_json
 from sqlalchemy import Engine, text
 
 from contract.pulse import PULSE_EVENT, read_pulse
-from service.database import classify_errors, wait_out_refusals
+from service.database import classify_errors
 from service.handler import Steps
 from service.ids import derive, traceparent
+from service.outage import RefusedError
 from service.record import Record
+
+log = structlog.get_logger()
 
 Handle = Callable[[Sequence[Record], Steps], None]
 
@@ -25,7 +29,7 @@ PUBLISH = text("""
         traceparent,
         json_build_object(
             'pulse_id', pulse_id,
-            'subscriber', :subscriber,
+            'subscriber', cast(:subscriber as text),
             'topic', topic,
             'partition', partition,
             'offset', "offset"
@@ -66,15 +70,18 @@ def handle_past_pulses(
 
 
 def publish_pulses(engine: Engine, subscriber: str, pulses: Sequence[Record]) -> None:
-    """Write the event of each pulse into the outbox."""
+    """Write the event of each pulse into the outbox; if it is refused, messages go on without."""
     rows = [describe(pulse, subscriber) for pulse in pulses]
     given = {
         "pulses": to_json(rows).decode(),
         "subscriber": subscriber,
         "event_type": PULSE_EVENT,
     }
-    with wait_out_refusals(), classify_errors(), engine.connect() as connection:
-        connection.execute(PUBLISH, given)
+    try:
+        with classify_errors(), engine.connect() as connection:
+            connection.execute(PUBLISH, given)
+    except RefusedError as refusal:
+        log.error("pulse_refused", what=str(refusal))
 
 
 def describe(pulse: Record, subscriber: str) -> dict[str, Any]:

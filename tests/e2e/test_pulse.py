@@ -5,9 +5,10 @@ import pytest
 from contract.pulse import PULSE_TOPIC
 from ops.guard.pulse import Pulses
 from ops.stack.stack import Stack
-from tests.client import away, query, until, until_handled
+from tests.client import away, exactly_one, query, until, until_handled
 from tests.load import orders
 from tests.reconciliation import all_matched, hop
+from tests.refusing import changed
 from tests.stacks import JudgeSince
 
 SECONDS = 60
@@ -82,3 +83,19 @@ def test_a_pulse_that_has_landed_is_seen(stack: Stack) -> None:
     assert shown.count("landed") == 0
     pulses.look_at_landing({PULSE_TOPIC: {str(partition): passed.offset + 1}})
     assert shown.count("landed") == 1
+
+
+def test_a_pulse_that_is_refused_holds_nobody_up(spoiled: Stack) -> None:
+    """Where the outbox does not take it, the service says so, and messages go on."""
+    shown = Shown()
+    pulses = Pulses(spoiled.env(), 0.2, shown.show)
+    with changed(
+        "alter table outbox add constraint no_pulse check (aggregate_type <> 'pulse') not valid",
+        "alter table outbox drop constraint no_pulse",
+    ):
+        pulses.beat()
+        ids = orders(5)
+        until_handled()
+    exactly_one(ids)
+    assert "pulse_refused" in spoiled.log("service").read_text()
+    until_published(pulses, shown, 1)
