@@ -28,7 +28,7 @@ LAKE := $(wildcard tests/spark tests/secured extras/*/tests/spark)
 LANES := test-together $(if $(LAKE),test-lake)
 BESIDE := $(LAKE)
 # copy: never {
-APART := $(UNIT_TESTS) tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
+APART := $(UNIT_TESTS) tests/laws tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
 APART += $(addprefix tools/lab/tests/e2e/test_,faults.py ladder.py)
 APART += $(addprefix tools/lab/tests/integration/test_,check_live.py dedup_alone.py dedup_machine.py dedup_matrix.py dynamodb.py)
 # Of the lake's, so that no lane is much longer than the others.
@@ -47,7 +47,7 @@ define beside
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-together test-lake unit lint format lock bom clean
+.PHONY: help venv test test-together test-lake unit laws lint format lock bom clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ lint: venv ## ruff, mypy and the import rules, for every distribution that is he
 unit: venv ## the tests that need no process
 	@$(if $(CHECK),cd $(CHECK) && $(CURDIR)/$(BIN)/pytest --ignore=tests/clients --ignore=tests/test_pre_commit.py) # copy: never
 	@$(BIN)/pytest $(UNIT_TESTS)
+
+laws: venv ## the business rule: redelivered, killed at each step, in conflict, in company; on a Postgres of its own
+	@$(BIN)/pytest --tb=short tests/laws
 
 test: venv ## everything, on real parts; the containers apart
 	@$(BIN)/lint-imports

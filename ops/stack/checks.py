@@ -11,9 +11,10 @@ from pathlib import Path
 
 import psutil
 
+from access.embedded import as_somebody
 from ops.jars import jars_folder, java_program
 from ops.settings import HOST, Settings
-from ops.stack.database import as_somebody, changed_revision
+from ops.stack.database import changed_revision
 from ops.stack.part import Part, parts, poms
 from ops.stack.supervisor import StackError
 from service.dedup import stores

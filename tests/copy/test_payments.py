@@ -50,6 +50,25 @@ def test_lint_types_and_unit_tests_pass(service: Copy) -> None:
     assert done.code == 0, done.output
 
 
+def test_the_rule_obeys_every_law(service: Copy) -> None:
+    """Two reasons to reject and a receipt: redelivery, crashes and other workers change nothing."""
+    laws = service.make("laws")
+    assert laws.code == 0, laws.output
+
+
+def test_control_a_defect_in_the_rule_is_found(service: Copy) -> None:
+    """Bookings that are not written in the sequence of their key are told as the deadlock to be."""
+    file = service.path / "service" / "rule.sql"
+    sound = file.read_text()
+    file.write_text(sound.replace("order by payment_id, n", "order by n"))
+    try:
+        laws = service.make("laws")
+    finally:
+        file.write_text(sound)
+    assert laws.code != 0
+    assert "LawBrokenError: two workers, each with messages that are rivals" in laws.output
+
+
 def test_the_demo_ends_with_a_good_verdict(service: Copy) -> None:
     """Every payment has its booking and its receipt, and each rejection its reason."""
     demo = service.pipeline("demo", "--payments", "500")

@@ -13,12 +13,12 @@ import pytest
 from alembic import command
 from sqlalchemy import Engine, make_url
 
+from access.embedded import tool
 from connect.topics import all_topics
 from contract.names import AUDIT_DATABASE, DATABASE, SUBSCRIBER
 from migrations.revisions import alembic_config, installed_extras
 from migrations.settings import Settings
 from ops.settings import ROOT
-from ops.stack.database import tool
 from ops.stack.stack import Stack
 from service.database import connect_to
 from service.dedup.tracking import FRESH

@@ -21,10 +21,10 @@ import pytest
 import requests
 from confluent_kafka.admin import AdminClient
 
+from access.embedded import as_somebody, tool
 from lab.faults.clock import Clock, build_library
 from ops.jars import jars_folder
 from ops.settings import HOST, ROOT
-from ops.stack.database import as_somebody, tool
 from ops.stack.kafka import POM, java
 from ops.stack.stack import Stack
 from ops.topic import read

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from access.embedded import tool
 from lab.bench import naive
 from lab.bench.cost import accept_all
 from lab.bench.numbers import Number, compare
 from lab.environment import connect_as_admin, empty_tables, make_topic
 from lab.reference_orders import BATCH, FIRST, make_batches, send
 from ops.produce import connect
-from ops.stack.database import tool
 from ops.stack.stack import Stack
 from service.__main__ import wire
 from service.consumer import RecordConsumer
