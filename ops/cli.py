@@ -327,12 +327,24 @@ def conform(  # noqa: PLR0913, PLR0917 - one for each option
     bare: Annotated[
         bool, typer.Option("--bare", help="Send keys without quotes, as many receivers want them.")
     ] = False,
+    batch: Annotated[
+        str | None,
+        typer.Option(help="Where several entries are posted at once, in the form of docs/wire.md."),
+    ] = None,
+    expires_after: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="Seconds for which the receiver keeps a key: waits twice that."),
+    ] = None,
+    expired: Annotated[
+        str | None,
+        typer.Option(help="A key that the receiver has kept once, and keeps no longer."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Ask a receiver of idempotent POSTs what it makes of repeated, changed and lost requests.
 
     It sends a few dozen requests with fresh ids: try it where they do no harm. Exit 1 if the
-    receiver does not do what it must.
+    receiver does not do what it must. What was not checked says so.
     """
     from ops.conform.command import as_json as to_json
     from ops.conform.command import conform as ask
@@ -340,7 +352,16 @@ def conform(  # noqa: PLR0913, PLR0917 - one for each option
     from ops.conform.exchange import Receiver
 
     headers = read_headers(header or [])
-    receiver = Receiver(url, read_body(body), headers, str(ca) if ca else None, quoted=not bare)
+    receiver = Receiver(
+        url,
+        read_body(body),
+        headers,
+        str(ca) if ca else None,
+        quoted=not bare,
+        batch_url=batch,
+        expires_after=expires_after,
+        expired_key=expired,
+    )
     results = list(ask(receiver))
     print(json.dumps(to_json(results)) if as_json else "\n".join(lines(results)))
     raise typer.Exit(0 if all(result.ok for result in results) else 1)

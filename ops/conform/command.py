@@ -50,8 +50,15 @@ def read_headers(given: Sequence[str]) -> dict[str, str]:
 
 
 def conform(receiver: Receiver) -> Iterator[Result]:
-    """Yield the result of each check; a receiver that does not answer is an error."""
+    """Yield the result of each check; a receiver that does not answer is an error.
+
+    What no option allows to be checked says so: it is neither right nor wrong.
+    """
     for check in CHECKS:
+        missing = check.find_missing(receiver)
+        if missing:
+            yield Result(check.name, check.claim, seen="", missing=missing)
+            continue
         try:
             seen = check.find(receiver)
         except (requests.RequestException, HTTPError, OSError) as error:
@@ -65,14 +72,27 @@ def conform(receiver: Receiver) -> Iterator[Result]:
 def lines(results: Sequence[Result]) -> Iterator[str]:
     """Yield a line for each check, and the verdict."""
     for result in results:
-        mark = "ok  " if result.ok else "FAIL"
-        yield f"{mark}  {result.name:<12} {result.claim}"
+        yield f"{mark(result)}  {result.name:<12} {result.claim}"
+        if result.missing:
+            yield f"      {'':<12} not checked: give {result.missing}"
         if not result.ok:
             yield f"      {'':<12} {result.seen}"
     failed = [result.name for result in results if not result.ok]
-    yield f"verdict: {'not idempotent: ' + ', '.join(failed) if failed else 'conforms'}"
+    unchecked = [result.name for result in results if result.missing]
+    verdict = f"not idempotent: {', '.join(failed)}" if failed else "conforms"
+    rest = f"; not checked: {', '.join(unchecked)}" if unchecked else ""
+    yield f"verdict: {verdict}{rest}"
+
+
+def mark(result: Result) -> str:
+    """Return what stands before a line of the report."""
+    if result.missing:
+        return "-   "
+    return "ok  " if result.ok else "FAIL"
 
 
 def as_json(results: Sequence[Result]) -> list[Mapping[str, object]]:
     """Return the same for programs."""
-    return [{**result._asdict(), "ok": result.ok} for result in results]
+    return [
+        {**result._asdict(), "ok": result.ok, "checked": not result.missing} for result in results
+    ]

@@ -2,8 +2,10 @@
 
 import json
 import ssl
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -15,6 +17,7 @@ SECONDS = 10.0
 PLACE = "{id}"  # stands for an id that nobody has used
 
 Json = dict[str, Any]
+Item = tuple[str | None, Json]  # an entry of a batch: its key and its body
 
 
 class Answer(NamedTuple):
@@ -28,10 +31,21 @@ class Answer(NamedTuple):
         """Return whether the request was taken."""
         return self.status in range(200, 300)
 
+    def repeats(self, first: "Answer") -> bool:
+        """Return whether it tells what the first one told; 201 may have become 200."""
+        return self.is_success and first.is_success and self.body == first.body
+
     def __str__(self) -> str:
         """Return it for a line of the report."""
         text = self.body.decode(errors="replace")
         return f"{self.status} {text[:80]}"
+
+
+class BatchAnswer(NamedTuple):
+    """What came back for a request with several entries."""
+
+    whole: Answer
+    entries: list[Answer]  # one for each, in their sequence; none if it did not answer each
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,10 @@ class Receiver:
     headers: Mapping[str, str]
     ca: str | None = None  # instead of those that this machine trusts
     quoted: bool = True  # the draft of the header wants a string in quotes
+    batch_url: str | None = None  # where several entries are posted at once
+    expires_after: float | None = None  # seconds for which it says that it keeps a key
+    expired_key: str | None = None  # that it kept once, and keeps no longer
+    wait: Callable[[float], None] = time.sleep
 
     def fresh(self) -> tuple[str, Json]:
         """Return a key and a body that nobody has sent yet."""
@@ -56,6 +74,17 @@ class Receiver:
             self.url, data=json.dumps(body), headers=self.with_key(key), timeout=SECONDS
         )
         return Answer(answer.status_code, answer.content)
+
+    def post_batch(self, items: Sequence[Item]) -> BatchAnswer:
+        """Send several entries in one request, as docs/wire.md says, and wait for the answer."""
+        pairs = [{"idempotency_key": key, "body": body} for key, body in items]
+        text = json.dumps({"items": pairs})
+        request_key = sha256(text.encode()).hexdigest()
+        answer = self.session().post(
+            str(self.batch_url), data=text, headers=self.with_key(request_key), timeout=SECONDS
+        )
+        whole = Answer(answer.status_code, answer.content)
+        return BatchAnswer(whole, read_entries(whole, items))
 
     def post_and_leave(self, key: str, body: Json) -> None:
         """Send it whole, and hang up before the answer is there."""
@@ -85,6 +114,24 @@ class Receiver:
         session.trust_env = False
         session.verify = self.ca or True
         return session
+
+
+def read_entries(whole: Answer, items: Sequence[Item]) -> list[Answer]:
+    """Return the answer of each entry; nothing if there is not one for each, under its key."""
+    if not whole.is_success:
+        return []
+    try:
+        found = json.loads(whole.body)["items"]
+        keys = [item["idempotency_key"] for item in found]
+        entries = [Answer(item["status"], canonical(item["body"])) for item in found]
+    except (ValueError, TypeError, LookupError):
+        return []
+    return entries if keys == [key for key, _ in items] else []
+
+
+def canonical(document: Any) -> bytes:
+    """Return a document as bytes that are the same wherever it stood."""
+    return json.dumps(document, sort_keys=True).encode()
 
 
 def other(body: Json) -> Json:
