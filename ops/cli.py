@@ -86,11 +86,21 @@ def down(
 
 
 @app.command()
-def status(as_json: Json = False) -> None:
+def status(
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Show it as a page on PAGE_PORT, until it is stopped.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Show each process, what lags, was refused, has landed; exit 1 if something is not well."""
     from ops.status import healthy, lines
     from ops.status import status as look
 
+    if serve:
+        from ops.page.command import serve as serve_page
+
+        serve_page(make_checked_stack())
+        return
     found = look(make_stack())
     if as_json:
         print(json.dumps(found, indent=2))

@@ -38,6 +38,11 @@ class Settings(BaseSettings):
     guard_host: str = HOST
     # Seconds between two pulses, records that only measure how long the way takes; 0: none is sent.
     guard_pulse_seconds: Annotated[float, Field(ge=0)] = 0
+    page_port: Port = 18088  # of `pipeline status --serve`
+    page_host: str = HOST
+    # Its first line is what people type who may replay and skip; without it, the page only shows.
+    page_token_file: Path = Path()
+    page_allowed_hosts: str = ""  # names by which it may be asked besides localhost
     service_port: Port = 18080  # a second service process listens ten above, and so on
     # Three of each topic's copies, or one. A second broker listens ten above, and so on.
     brokers: Annotated[Literal[1, 3], BeforeValidator(int)] = 1

@@ -22,12 +22,14 @@ Row = dict[str, Any]
 
 
 class Filter(NamedTuple):
-    """Which letters are counted."""
+    """Which letters are counted, or chosen."""
 
     kind: str = ""
     reason: str = ""
     since: datetime | None = None
-    closed: bool = False  # those too that were sent again or skipped
+    closed: bool = False  # counted: those too that were sent again or skipped
+    exact: bool = False  # chosen: those with this reason, not those whose reason contains it
+    topic: str = ""  # chosen: of this topic alone
 
 
 class Letter(NamedTuple):

@@ -31,9 +31,9 @@ def decode(value: bytes, field: str, reason: str) -> Iterator[str]:
     """Yield the lines of a value: as JSON if it is some, with a mark at the field that is wrong."""
     text = value.decode("utf-8", "backslashreplace")
     found = PLACE.search(reason)
-    document = None if found else parse(text)
-    if document is not None:
-        yield from mark_field(list(json_lines(document)), field)
+    lines = None if found else lines_of_object(text)
+    if lines is not None:
+        yield from mark_field(lines, field)
     elif found and found["byte"]:
         before = value[: int(found["byte"])].decode("utf-8", "backslashreplace")
         yield from mark_place(text, len(before))
@@ -43,13 +43,16 @@ def decode(value: bytes, field: str, reason: str) -> Iterator[str]:
         yield from cut(visible(text))
 
 
-def parse(text: str) -> Any | None:
-    """Return what JSON says, if it is an object; a key that is given twice shows once."""
+def lines_of_object(text: str) -> list[Line] | None:
+    """Return the lines of a JSON object; None for what is none, or is nested too deep to show.
+
+    A key that is given twice shows once.
+    """
     try:
         document = json.loads(text)
+        return list(json_lines(document)) if isinstance(document, dict) else None
     except (ValueError, RecursionError):
         return None
-    return document if isinstance(document, dict) else None
 
 
 def json_lines(

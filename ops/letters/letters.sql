@@ -57,7 +57,8 @@ from dead_letter
 left join dead_letter_acts using (subscriber, topic, partition, "offset")
 where subscriber = %(subscriber)s
     and starts_with(kind, %(kind)s)
-    and position(%(reason)s in reason) > 0
+    and case when %(exact)s then reason = %(reason)s else position(%(reason)s in reason) > 0 end
+    and %(topic)s in ('', topic)
     and (%(since)s::timestamptz is null or buried_at >= %(since)s)
     and (
         %(positions)s::text[] is null

@@ -34,6 +34,12 @@ LAST_RUNS = """
         max(case when ok then run_id end) as last_good
     from run
 """
+RUNS = """
+    select run_id, ok, verdict, hops
+    from run
+    order by run_id desc
+    limit {most}
+"""
 OPEN = """
     select hop, id, outcome, detail
     from outcome
@@ -62,6 +68,15 @@ class LastRun(NamedTuple):
         """Return whether a record had landed when it looked."""
         end = self.ends.get(f"{position.topic}/{position.partition}", 0)
         return position.offset < end
+
+
+class Run(NamedTuple):
+    """What a reconciliation has found."""
+
+    run_id: str
+    ok: bool
+    verdict: str
+    hops: Sequence[Row]  # the counts of each
 
 
 def count_landed(root: str, position: Position) -> int | None:
@@ -101,6 +116,12 @@ def read_last_runs(root: str) -> LastRuns | None:
         return None
     last, last_good = rows[0]["last"], rows[0]["last_good"]
     return LastRuns(began_at(last), began_at(last_good) if last_good else None)
+
+
+def read_runs(root: str, most: int) -> list[Run]:
+    """Return the last reconciliations, the latest first."""
+    rows = query(f"{root}/reconcile/run", "run", RUNS.format(most=most)) or []
+    return [Run(row["run_id"], row["ok"], row["verdict"], json.loads(row["hops"])) for row in rows]
 
 
 def read_open(root: str, run_id: str, ids: Sequence[str]) -> list[Row]:

@@ -10,7 +10,7 @@ import pytest
 
 from contract.samples import INVALID, conflict, invalid, make_order
 from ops.letters.command import Letter, count_lines, letter_lines
-from ops.letters.decoded import HERE, WIDTH, decode, visible
+from ops.letters.decoded import HERE, MOST_LINES, WIDTH, decode, visible
 from ops.trace.databases import Position
 from service.record import DeadLetter, Record, payload, read
 
@@ -105,3 +105,12 @@ def test_bytes_come_back_as_they_were_kept() -> None:
     letter = Letter(Position("order.events", 0, 57), "invalid", "value: null", AT, event)
     assert letter.bytes_of("key") == b"o-1"
     assert letter.bytes_of("value") is None
+
+
+@pytest.mark.parametrize("depth", [10, 600, 800, 950, 100_000])
+def test_a_value_of_any_depth_is_shown(depth: int) -> None:
+    """What is nested too deep for lines of its own is cut as plain text, and stops nobody."""
+    value = b'{"a":' * depth + b"1" + b"}" * depth
+    shown = list(decode(value, "a", "a: something is wrong"))
+    assert shown[0].startswith('{')
+    assert len(shown) <= MOST_LINES + 1
