@@ -21,6 +21,7 @@ PUBLISHED = (
     "KAFKA_PORT_2",
     "KAFKA_PORT_3",
     "CONNECT_PORT_2",
+    "PAGE_PORT",
 )
 NAME = f"outbox-pipeline-test-{PORTS}"
 

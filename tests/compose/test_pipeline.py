@@ -32,9 +32,26 @@ def test_up_returns_when_everything_is_ready(project: Project) -> None:
     assert set(ended.values()) == {0}, ended
     health = {name: state["Health"]["Status"] for name, state in states.items()}
     assert set(health.values()) == {"healthy"}, health
-    assert len(health) == 7
+    assert len(health) == 8
     address = project.good("port", "service", "8080").strip()
     assert requests.get(f"http://{address}/readyz", timeout=10).text == "ok\n"
+
+
+def test_the_page_is_there(project: Project) -> None:
+    """On this machine's port of it, by its name here alone; its token is in a file of the page."""
+    address = project.good("port", "page", "8088").strip()
+    shown = requests.get(f"http://{address}/", timeout=10)
+    assert "The path, now" in shown.text
+    renamed = requests.get(f"http://{address}/", headers={"Host": "evil.example"}, timeout=10)
+    assert renamed.status_code == 421
+    token = project.good("exec", "-T", "page", "cat", "/run/secrets/page_token")
+    assert len(token) == 32
+    with requests.Session() as session:
+        typed = {"token": token}
+        own = {"Origin": f"http://{address}"}
+        answer = session.post(f"http://{address}/sign-in", typed, headers=own, timeout=10)
+        assert "Sign out" in answer.text
+        assert token not in answer.text
 
 
 def test_the_demo_prints_its_table_and_its_verdict(project: Project) -> None:
@@ -153,6 +170,7 @@ def test_no_secret_is_shown(project: Project) -> None:
         ("connect", "cdc", "postgres"),
         ("postgres", "postgres", "cdc"),
         ("guard", "reconciler", "app"),
+        ("page", "resender", "app"),
     ],
 )
 def test_a_container_reads_its_own_password_alone(

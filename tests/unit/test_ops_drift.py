@@ -358,7 +358,8 @@ def test_every_role_has_its_secret() -> None:
     script = SERVICES["secrets"]["command"][2]
     groups = dict(re.findall(r"^make (\w+) (\d+)$", script, re.MULTILINE))
     assert tuple(groups) == files.ROLES
-    assert SERVICES["secrets"]["group_add"] == list(groups.values())
+    of_tokens = re.findall(r"^write \w+ (\d+)", script, re.MULTILINE)
+    assert SERVICES["secrets"]["group_add"] == [*groups.values(), *of_tokens]
     logs_in = {"postgres": "postgres", "service": "app", "audit": "audit", "connect": "cdc"}
     for name, role in logs_in.items():
         assert SERVICES[name]["group_add"] == [groups[role]]
