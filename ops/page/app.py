@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 import psycopg
@@ -50,12 +50,13 @@ WHY_LENGTH = 500
 BY_LENGTH = 80
 ID_LENGTH = 600  # of what is traced: a key has at most 512 bytes
 WRONG_TOKEN_SECONDS = 1.0  # one attempt at a time, and each that fails takes so long
-TRACES = 2  # at once; each holds connections
+LOOKS = 4  # of people for one thing, at once: each holds connections, and may hang
 REPORT = re.compile(r"\d{8}T\d{6}\.\d{6}Z")
 STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 FAILURES = (StackError, psycopg.Error, KafkaException, OSError)
 
 Form = Mapping[str, str]
+Found = TypeVar("Found")
 
 
 def load_templates() -> Environment:
@@ -91,7 +92,7 @@ class Page:
     look_up: Callable[[Env, str], list[Trace]] = trace
     find: Callable[[Env, str], Letter | None] = find_letter
     signing_in: asyncio.Lock = field(default_factory=asyncio.Lock)
-    tracing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TRACES))
+    looking: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LOOKS))
     templates: Environment = field(default_factory=load_templates)
 
     def session(self, request: Request) -> Session | None:
@@ -109,6 +110,16 @@ class Page:
             **values,
         )
         return HTMLResponse(text, status)
+
+    async def look(self, function: Callable[..., Found], *arguments: str) -> Found:
+        """Look something up, or raise why that is not possible now."""
+        if self.looking.locked():
+            raise HTTPException(503, f"{LOOKS} things are being looked for: try again in a moment.")
+        async with self.looking:
+            try:
+                return await run_in_threadpool(function, self.env, *arguments)
+            except FAILURES as failure:
+                raise HTTPException(503, f"It cannot be looked up now: {failure}") from failure
 
     def say(self, request: Request, status: int, title: str, sentence: str) -> HTMLResponse:
         """Return a page that says one thing."""
@@ -157,24 +168,14 @@ async def show_trace(page: Page, request: Request) -> Response:
     wanted = request.query_params.get("id", "").strip()[:ID_LENGTH]
     if not wanted:
         return RedirectResponse("/", 303)
-    if page.tracing.locked():
-        sentence = f"{TRACES} ids are being looked for at this moment: try again in a few seconds."
-        return page.say(request, 503, "Busy", sentence)
-    async with page.tracing:
-        try:
-            traces = await run_in_threadpool(page.look_up, page.env, wanted)
-        except FAILURES as failure:
-            return page.say(request, 503, "It cannot be looked up now", f"{failure}")
+    traces = await page.look(page.look_up, wanted)
     return page.render(request, "trace", wanted=wanted, traces=traces, not_fine=NOT_FINE)
 
 
 async def show_letter(page: Page, request: Request) -> Response:
     """Show one dead letter as text, whatever is in it."""
     position = request.query_params.get("position", "")[:ID_LENGTH]
-    try:
-        letter = await run_in_threadpool(page.find, page.env, position)
-    except FAILURES as failure:
-        return page.say(request, 503, "It cannot be looked up now", f"{failure}")
+    letter = await page.look(page.find, position)
     if letter is None:
         return page.say(request, 404, "No dead letter", f"{position} is no dead letter.")
     lines = list(letter_lines(letter))
@@ -217,7 +218,7 @@ async def sign_in(page: Page, request: Request) -> Response:
     async with page.signing_in:
         if not page.sessions.token.is_there:
             raise HTTPException(403, "Nobody can sign in: PAGE_TOKEN_FILE is not set.")
-        if not page.sessions.token.is_right(form.get("token", "").strip()):
+        if not is_token(page, form.get("token", "").strip()):
             await asyncio.sleep(WRONG_TOKEN_SECONDS)
             return page.render(request, "sign_in", 403, is_wrong=True)
     answer = RedirectResponse("/", 303)
@@ -229,6 +230,14 @@ async def sign_in(page: Page, request: Request) -> Response:
         secure=request.url.scheme == "https",
     )
     return answer
+
+
+def is_token(page: Page, typed: str) -> bool:
+    """Return whether this is the token; raise what is wrong with its file."""
+    try:
+        return page.sessions.token.is_right(typed)
+    except StackError as failure:
+        raise HTTPException(503, f"{failure}") from failure
 
 
 async def sign_out(page: Page, request: Request) -> Response:
@@ -279,11 +288,8 @@ async def plan_of(page: Page, asked: Form) -> Plan:
     kind = next((kind for kind in KINDS if kind == asked.get("act")), None)
     if kind is None:
         raise HTTPException(400, "act: should be replay or skip.")
-    group, position = asked.get("group", ""), asked.get("position", "")
-    try:
-        plan = await run_in_threadpool(page.plan, page.env, kind, group, position)
-    except FAILURES as failure:
-        raise HTTPException(503, f"{failure}") from failure
+    group, position = asked.get("group", ""), asked.get("position", "")[:ID_LENGTH]
+    plan = await page.look(page.plan, kind, group, position)
     if plan is None:
         raise HTTPException(404, "There are no such open letters any more.")
     return plan

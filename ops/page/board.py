@@ -85,7 +85,8 @@ def make_board(stack: Stack, clock: Callable[[], float]) -> Board:
     env = stack.env()
     settings = stack.settings
     seen = Seen()
-    rows: Answers[Rows] = Answers(partial(read_rows, env), pause=3.0)
+    audits = settings.audits and env.get("AUDIT_MODE") != "none"
+    rows: Answers[Rows] = Answers(partial(read_rows, env, audits=audits), pause=3.0)
     input_topic = env["INPUT_TOPIC"]
     topics = [input_topic, *outbox_topics(), *OTHER_OUTBOXES]
     topics_reader = TopicsReader(env, topics, lambda: rows.latest)

@@ -170,8 +170,8 @@ def as_text(value: str | bytes | None) -> str:
     return value.decode() if isinstance(value, bytes) else value or ""
 
 
-def read_rows(env: Env) -> Rows:
-    """Return what the databases hold."""
+def read_rows(env: Env, *, audits: bool) -> Rows:
+    """Return what the databases hold; where nothing is posted, nothing waits for an answer."""
     given = {"subscriber": env["SUBSCRIBER"]}
     with open_databases(env) as databases:
 
@@ -189,8 +189,8 @@ def read_rows(env: Env) -> Rows:
         handled=position_of(handled) if handled else None,
         handled_at=handled["handled_at"] if handled else None,
         audited=Took(audited["seconds"], audited["audited_at"]) if audited else None,
-        unaudited=unaudited["waiting"],
-        unaudited_for=unaudited["seconds"],
+        unaudited=unaudited["waiting"] if audits else 0,
+        unaudited_for=unaudited["seconds"] if audits else 0.0,
         refused=unaudited["refused"],
     )
 

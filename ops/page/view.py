@@ -14,6 +14,7 @@ from ops.page.flows import Path, path_now
 from ops.trace.lake import Run
 
 LONG_REASON = 400  # characters; the page of the letter has the rest
+MOST_GROUPS = 100
 LANDING_SECONDS = 240.0  # of a landing that should go on by itself
 MISSING_PROCESS = "pipeline up starts what is missing"
 
@@ -51,6 +52,7 @@ class View(NamedTuple):
     processes: Sequence[Row]
     path: Path
     groups: Sequence[Group]
+    more_groups: int  # that are not shown
     letters: int
     letters_note: str  # how old that is, if it is old
     runs: Sequence[Judged]
@@ -74,7 +76,8 @@ def view_now(
         findings=[*find(board, clock, landing_stays=landing_stays)],
         processes=board.processes.latest or [],
         path=path_now(board, input_topic, clock, landing_stays=landing_stays),
-        groups=[as_group(row) for row in letters],
+        groups=[as_group(row) for row in letters[:MOST_GROUPS]],
+        more_groups=max(0, len(letters) - MOST_GROUPS),
         letters=sum(row["letters"] for row in letters),
         letters_note=note_of(board.letters, clock),
         runs=[as_judged(run) for run in board.runs.latest or []],

@@ -112,5 +112,5 @@ def test_a_value_of_any_depth_is_shown(depth: int) -> None:
     """What is nested too deep for lines of its own is cut as plain text, and stops nobody."""
     value = b'{"a":' * depth + b"1" + b"}" * depth
     shown = list(decode(value, "a", "a: something is wrong"))
-    assert shown[0].startswith('{')
+    assert shown[0].startswith("{")
     assert len(shown) <= MOST_LINES + 1

@@ -564,6 +564,54 @@ def test_a_session_ends_with_its_time_its_token_and_its_user(token_file: Path) -
     assert not asked.page.sessions.known
 
 
+def test_a_token_file_that_was_taken_away_ends_every_session(token_file: Path) -> None:
+    """The page goes on showing; nobody can sign in, and it says why."""
+    asked = browser(token_file)
+    asked.sign_in()
+    token_file.unlink()
+    shown = asked.ask("/")
+    assert (shown.status, "/confirm" in shown.text) == (200, False)
+    answer = asked.ask("/sign-in", {"token": TOKEN})
+    assert answer.status == 503
+    assert "PAGE_TOKEN_FILE" in answer.text
+
+
+def test_looks_that_hang_hold_up_nobody_else(token_file: Path) -> None:
+    """As many as may be at once hang: the next is told so, and the page is there."""
+    freed = threading.Event()
+
+    def hang(_env: Any, _wanted: str) -> list[Trace]:
+        freed.wait(10)
+        return []
+
+    asked = browser(look_up=hang)
+    get = {"host": HOST}
+
+    async def ask_all() -> tuple[Answer, Answer]:
+        hanging = [
+            asyncio.create_task(exchange(asked.app, "/trace?id=x", get, None))
+            for _ in range(app_module.LOOKS)
+        ]
+        await asyncio.sleep(0)
+        try:
+            refused = await exchange(asked.app, "/trace?id=x", get, None)
+            return refused, await exchange(asked.app, "/live", get, None)
+        finally:
+            freed.set()
+            await asyncio.gather(*hanging)
+
+    refused, shown = asyncio.run(ask_all())
+    assert (refused.status, shown.status) == (503, 200)
+
+
+def test_of_many_reasons_the_most_frequent_are_shown() -> None:
+    """And how many more there are."""
+    rows = [{**ROW, "reason": f"reason {n}"} for n in range(150)]
+    found = view(board(letters=of_now(rows)))
+    assert (len(found.groups), found.more_groups) == (100, 50)
+    assert found.letters == 150 * 1_200
+
+
 def test_the_cookie_is_of_no_use_to_scripts_and_other_sites(token_file: Path) -> None:
     """HttpOnly, and SameSite=Strict."""
     answer = browser(token_file).ask("/sign-in", {"token": TOKEN})
