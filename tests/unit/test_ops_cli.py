@@ -1,5 +1,6 @@
 """`pipeline` as it is typed: help, sentences instead of tracebacks, exit codes, attached tools."""
 
+import socket
 import subprocess
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
@@ -99,6 +100,28 @@ def test_bare_pipeline_shows_help() -> None:
     assert "Traceback" not in done.stderr
     shown = done.stdout + done.stderr
     assert [name for name in (*ALL, "check") if name not in shown] == []
+
+
+def test_a_page_that_cannot_be_served_is_refused_with_the_setting(
+    type_in: TypeIn, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token that anybody guesses, a file that is not there, a port that another program has."""
+    file = run_dir.with_name("token")
+    file.write_text("short")
+    monkeypatch.setenv("PAGE_TOKEN_FILE", str(file))
+    typed = type_in("status --serve")
+    assert typed.code == 2
+    assert typed.errors.startswith(f"pipeline: PAGE_TOKEN_FILE={file}: its first line has fewer")
+    monkeypatch.setenv("PAGE_TOKEN_FILE", "/nowhere")
+    assert "PAGE_TOKEN_FILE=/nowhere: No such file" in type_in("status --serve").errors
+    monkeypatch.delenv("PAGE_TOKEN_FILE")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setenv("PAGE_PORT", str(port))
+        typed = type_in("status --serve")
+    assert typed.code == 2
+    assert f"port {port} is taken" in typed.errors
+    assert "set PAGE_PORT to a free port" in typed.errors
 
 
 @pytest.mark.parametrize("name", ALL)

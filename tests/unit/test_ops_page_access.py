@@ -218,6 +218,27 @@ def test_another_name_is_refused(host: str) -> None:
     assert POSITION not in answer.text
 
 
+def test_control_without_the_look_at_names_a_foreign_one_is_shown_everything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The page of somebody else, at their name, could read what is here."""
+    monkeypatch.setattr(app_module, "guard_names", lambda app, _allowed: app)
+    answer = browser().ask("/", host="evil.example")
+    assert POSITION in answer.text
+
+
+def test_control_without_the_look_at_origins_and_secrets_a_foreign_form_acts(
+    signed_in: tuple[Browser, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page of somebody else could have letters replayed by whoever is signed in here."""
+    asked, form = signed_in
+    monkeypatch.setattr(app_module, "is_own_origin", lambda _request: True)
+    monkeypatch.setattr(app_module, "is_same", lambda _given, _right: True)
+    answer = asked.ask("/acts", {**form, "csrf": ""}, origin="http://evil.example")
+    assert answer.status == 303
+    assert asked.page.desk.doings
+
+
 @pytest.mark.parametrize("path", ["/", "/live", "/assets/page.css", "/nowhere", "/sign-in"])
 def test_every_answer_forbids_what_it_does_not_need(path: str) -> None:
     """No script or style but its own files, no frame around it, no guessing of types."""

@@ -32,6 +32,13 @@ def test_a_hostile_reason_is_text() -> None:
     assert "\u202e" not in shown
 
 
+def test_control_without_escaping_a_reason_would_be_markup() -> None:
+    """What is a script in a reason would be one on the page."""
+    asked = browser()
+    asked.page.templates.autoescape = False
+    assert "<script>alert(1)</script>" in asked.ask("/").text
+
+
 @pytest.mark.parametrize(
     "value",
     [
