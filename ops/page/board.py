@@ -43,6 +43,7 @@ class Board:
     runs: Answers[list[Run]]
     processes: Answers[list[Row]]
     seen: Seen = field(default_factory=Seen)  # what was seen of the slots
+    lock: threading.Lock = field(default_factory=threading.Lock)  # nobody reads it half changed
 
     def all(self) -> list[Answers[Any]]:
         """Return each that asks."""
@@ -63,14 +64,22 @@ def outbox_topics() -> list[str]:
     return list(dict.fromkeys([*topics, DEAD_LETTER_TOPIC]))
 
 
-def look_and_remember(
-    ask: Callable[[], list[Slot] | None], seen: Seen, clock: Callable[[], float]
-) -> list[Slot] | None:
-    """Return the slots, after taking in what moves."""
-    slots = ask()
-    if slots is not None:
-        seen.see(Look(clock(), None, slots, None, None))
-    return slots
+@dataclass
+class SlotsReader:
+    """Looks at the slots, and remembers what moves."""
+
+    ask: Callable[[], list[Slot] | None]
+    clock: Callable[[], float]
+    seen: Seen = field(default_factory=Seen)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def look(self) -> list[Slot] | None:
+        """Return the slots, after taking in what has moved."""
+        slots = self.ask()
+        if slots is not None:
+            with self.lock:
+                self.seen.see(Look(self.clock(), None, slots, None, None))
+        return slots
 
 
 def look_at_processes(stack: Stack) -> list[Row]:
@@ -84,7 +93,6 @@ def make_board(stack: Stack, clock: Callable[[], float]) -> Board:
     """Return what asks the parts of this stack; it has asked nobody yet."""
     env = stack.env()
     settings = stack.settings
-    seen = Seen()
     audits = settings.audits and env.get("AUDIT_MODE") != "none"
     rows: Answers[Rows] = Answers(partial(read_rows, env, audits=audits), pause=3.0)
     input_topic = env["INPUT_TOPIC"]
@@ -97,10 +105,10 @@ def make_board(stack: Stack, clock: Callable[[], float]) -> Board:
         return []
 
     connect = partial(look_at_connect, env) if settings.publishes else nothing
-    slots = partial(look_at_slots, env) if settings.publishes else nothing
+    slots = SlotsReader(partial(look_at_slots, env) if settings.publishes else nothing, clock)
     return Board(
         tasks=Answers(connect, pause=2.0),
-        slots=Answers(partial(look_and_remember, slots, seen, clock), pause=2.0),
+        slots=Answers(slots.look, pause=2.0),
         topics=held,
         rows=rows,
         bursts=Answers(partial(look_for_bursts, env), pause=15.0),
@@ -108,5 +116,6 @@ def make_board(stack: Stack, clock: Callable[[], float]) -> Board:
         landing=Answers(landing_reader.look, pause=3.0),
         runs=Answers(partial(read_lake, env), pause=10.0),
         processes=Answers(partial(look_at_processes, stack), pause=3.0),
-        seen=seen,
+        seen=slots.seen,
+        lock=slots.lock,
     )

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 from contract.names import AUDIT_DATABASE, AUDIT_TOPIC, DATABASE
 from ops.guard.findings import GIVEN_UP, LATE_SECONDS
+from ops.letters.decoded import visible
 from ops.page import words
+from ops.page.answers import Answers
 from ops.page.board import Board, outbox_topics
 from ops.page.read import Took
 from spark import hops
@@ -132,27 +134,27 @@ class Flows:
     def arriving(self) -> Flow:
         """Return what comes to the input topic."""
         if self.topics is None:
-            return unknown("Kafka")
+            return unknown(self.board.topics, "Kafka")
         passes = self.pace_of(self.input_topic)
         return Flow("good", passes, passes)
 
     def handled(self) -> Flow:
         """Return what the service has still to handle."""
         if self.topics is None:
-            return unknown("Kafka")
+            return unknown(self.board.topics, "Kafka")
         took = self.topics.took.get(self.input_topic)
         return waiting_flow(self.topics.lag, self.topics.waits, "", took)
 
     def at_once(self) -> Flow:
         """Return a hop that is within a transaction: nothing can wait there."""
         if self.rows is None:
-            return unknown("Postgres")
+            return unknown(self.board.rows, "Postgres")
         return Flow("good", "", note=AT_ONCE)
 
     def audited(self) -> Flow:
         """Return what waits for the audit receiver's answer."""
         if self.rows is None:
-            return unknown("Postgres")
+            return unknown(self.board.rows, "Postgres")
         refused = self.rows.refused
         note = f"{words.count(refused)} refused for good: pipeline audit retry" if refused else ""
         return waiting_flow(
@@ -169,7 +171,7 @@ class Flows:
         if self.board.slots.now(self.clock) == []:
             return Flow("quiet", "", passes, note="nobody publishes it here (ADOPT)")
         if slot is None or seen is None:
-            return unknown("Postgres", passes)
+            return unknown(self.board.slots, "Postgres", passes)
         if not slot.exists or slot.wal_status == "lost":
             return Flow("bad", "slot lost", passes, "", say_took(took), "its slot is lost")
         waits = seen.waits_for(self.board.slots.at)
@@ -179,7 +181,7 @@ class Flows:
     def landed(self) -> Flow:
         """Return what has not landed yet: nothing to wonder at where nobody lands all the time."""
         if self.landing is None:
-            return unknown("the lake", note=self.board.landing.failure)
+            return unknown(self.board.landing, "the lake")
         waiting, waits = self.landing.waiting, self.landing.waits
         if self.landing_stays or not waiting:
             return waiting_flow(waiting, waits, "", None)
@@ -187,9 +189,10 @@ class Flows:
         return Flow("quiet", f"{number} wait", "", number, note="pipeline land lands them")
 
 
-def unknown(whom: str, passes: str = "", note: str = "") -> Flow:
-    """Return a hop of which nothing is known now."""
-    return Flow("unknown", "", passes, "", "", note or f"{whom} does not answer")
+def unknown(answers: Answers[Any], whom: str, passes: str = "") -> Flow:
+    """Return a hop of which nothing is known now, and why."""
+    note = visible(answers.failure) or f"{whom} has not answered"
+    return Flow("unknown", "", passes, note=note)
 
 
 def path_now(board: Board, input_topic: str, clock: float, *, landing_stays: bool) -> Path:

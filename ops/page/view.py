@@ -16,7 +16,6 @@ from ops.trace.lake import Run
 LONG_REASON = 400  # characters; the page of the letter has the rest
 MOST_GROUPS = 100
 LANDING_SECONDS = 240.0  # of a landing that should go on by itself
-MISSING_PROCESS = "pipeline up starts what is missing"
 
 Row = dict[str, Any]
 
@@ -28,8 +27,6 @@ class Group(NamedTuple):
     kind: str
     reason: str
     letters: int
-    topic: str
-    since: str
     last: str
     latest: str
 
@@ -71,11 +68,14 @@ def view_now(
 ) -> View:
     """Return what there is to say now."""
     letters = board.letters.latest or []
+    with board.lock:
+        findings = list(find(board, clock, landing_stays=landing_stays))
+        path = path_now(board, input_topic, clock, landing_stays=landing_stays)
     return View(
         is_known=not any(answers.is_awaited() for answers in board.all()),
-        findings=[*find(board, clock, landing_stays=landing_stays)],
+        findings=findings,
         processes=board.processes.latest or [],
-        path=path_now(board, input_topic, clock, landing_stays=landing_stays),
+        path=path,
         groups=[as_group(row) for row in letters[:MOST_GROUPS]],
         more_groups=max(0, len(letters) - MOST_GROUPS),
         letters=sum(row["letters"] for row in letters),
@@ -111,6 +111,7 @@ def find(board: Board, clock: float, *, landing_stays: bool) -> Iterator[Finding
     """Yield what is not well, what stops most first."""
     yield from of_the_guard(board, clock)
     yield from of_processes(board, clock)
+    yield from of_the_databases(board, clock)
     yield from of_the_service(board, clock)
     yield from of_landing(board, clock, landing_stays=landing_stays)
     yield from of_runs(board.runs.latest or [])
@@ -118,12 +119,12 @@ def find(board: Board, clock: float, *, landing_stays: bool) -> Iterator[Finding
 
 def of_the_guard(board: Board, clock: float) -> Iterator[Finding]:
     """Yield what the guard would find, with what a person can do about it."""
-    lag = latest_or(board.topics, clock, None)
+    kafka = latest_or(board.topics, clock, ())
     look = Look(
         at=board.slots.at,
         tasks=latest_or(board.tasks, clock, []),
         slots=latest_or(board.slots, clock, []),
-        lag=0 if lag is not None or is_first(board.topics, clock) else None,
+        lag=None if kafka is None else 0,
         bursts=latest_or(board.bursts, clock, []),
     )
     for found in judge(look, board.seen):
@@ -140,10 +141,14 @@ def as_part(board: Board, finding: Finding, clock: float) -> Finding:
     """Return who does not answer, since when, and what to do where it is a process of ours."""
     for one in board.processes.latest or []:
         if is_named(one["name"], finding.about):
-            way_out = f"read {one['log']}" if one["pid"] else MISSING_PROCESS
-            finding = finding._replace(way_out=way_out)
+            finding = finding._replace(way_out=way_out_for(one))
     sentence = f"{finding.sentence}{since_when(board, finding.about, clock)}"
     return finding._replace(sentence=sentence)
+
+
+def way_out_for(process: Row) -> str:
+    """Return what to do about a process that is not ready."""
+    return f"read {process['log']}" if process["pid"] else "pipeline up starts what is missing"
 
 
 def is_named(process: str, part: str) -> bool:
@@ -183,8 +188,18 @@ def of_processes(board: Board, clock: float) -> Iterator[Finding]:
         name = one["name"]
         if one["ready"] or any(is_named(name, part) for part in silent):
             continue
-        way_out = f"read {one['log']}" if one["pid"] else MISSING_PROCESS
-        yield Finding("not_ready", name, f"{name}: {visible(one['missing'])}", way_out)
+        sentence = f"{name}: {visible(one['missing'])}"
+        yield Finding("not_ready", name, sentence, way_out_for(one))
+
+
+def of_the_databases(board: Board, clock: float) -> Iterator[Finding]:
+    """Yield a finding if Postgres answers, and what the page needs cannot be read there."""
+    if latest_or(board.slots, clock, ()) is None:
+        return
+    failures = {board.rows.failure, board.letters.failure} - {""}
+    for failure in sorted(failures):
+        sentence = f"the databases cannot be read: {visible(failure)}"
+        yield Finding("not_read", "databases", sentence, "read the log of Postgres")
 
 
 def of_the_service(board: Board, clock: float) -> Iterator[Finding]:
@@ -234,8 +249,6 @@ def as_group(row: Row) -> Group:
         kind=row["kind"],
         reason=reason,
         letters=row["letters"],
-        topic=row["topic"],
-        since=words.moment(row["first_at"]),
         last=words.since(row["last_at"]) if row["last_at"] else "not known",
         latest=row["latest"],
     )

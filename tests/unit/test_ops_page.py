@@ -118,6 +118,11 @@ def test_what_is_not_known_of_a_hop_is_drawn_as_unknown() -> None:
             "pipeline repair says what can be done",
         ),
         (
+            {"rows": failing("no table: run python -m migrations upgrade", ROWS)},
+            "the databases cannot be read: no table: run python -m migrations upgrade",
+            "read the log of Postgres",
+        ),
+        (
             {
                 "processes": of_now(
                     [{"name": "audit", "ready": False, "missing": "not running", "pid": None}]
