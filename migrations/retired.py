@@ -1,7 +1,6 @@
 """Retention of an outbox: a way to delete old events, for the role that may do nothing else."""
 
-# The digest is the one of spark/rows/retired.sql. Rows that name no transaction are the oldest.
-CREATE_RETIRED = """
+TABLE = """
     -- What retention has deleted from the outbox, so that it does not seem to be lost. `digest` is
     -- the sum of a hash over id, key and payload of each event.
     create table retired (
@@ -11,10 +10,12 @@ CREATE_RETIRED = """
         digest         numeric not null,
         retired_at     timestamptz not null default now() -- the last of them
     );
-
+"""
+# The digest is the one of spark/rows/retired.sql. Rows that name no transaction are the oldest.
+FUNCTION = """
     -- Deletes are not published. What a transaction that still runs has written stays. Each call
     -- goes on behind the last row of the one before, and does not pass what is deleted already.
-    create function retire(
+    create or replace function retire(
         types text[],
         before bigint,
         most integer,
@@ -32,6 +33,7 @@ CREATE_RETIRED = """
                     pg_snapshot_xmin(pg_current_snapshot())::text::bigint
                 )
                 and event_type = any(types)
+                and not ({stays})
             limit most
         ),
         deleted as (
@@ -72,7 +74,8 @@ CREATE_RETIRED = """
             (select count(*) from deleted),
             (select max(ctid) from chosen)
     $$;
-
+"""
+RIGHTS = """
     revoke execute on function retire from public;
     grant execute on function retire to purger;
     grant select (event_id, event_type, occurred_at, written_by) on outbox to purger;
@@ -83,3 +86,11 @@ DROP_RETIRED = """
     drop function retire;
     drop table retired;
 """
+
+
+def make_retire(stays: str = "false") -> str:
+    """SQL for the function that deletes old events, but those of which this condition holds."""
+    return FUNCTION.format(stays=stays)
+
+
+CREATE_RETIRED = TABLE + make_retire() + RIGHTS

@@ -547,6 +547,11 @@ LetterSince = Annotated[
     datetime | None,
     typer.Option(parser=to_moment, metavar="TIME", help="Buried since then, as in 2h."),
 ]
+LetterUntil = Annotated[
+    datetime | None,
+    typer.Option(parser=to_moment, metavar="TIME", help="Buried before then, as in 14d."),
+]
+LetterTopic = Annotated[str, typer.Option(help="Only records of this topic.")]
 LetterBy = Annotated[
     str | None, typer.Option(help="Who takes the responsibility, if not the user who types.")
 ]
@@ -557,19 +562,22 @@ Letters = Annotated[
 
 
 @dead_letters.command("list")
-def list_letters(
+def list_letters(  # noqa: PLR0913, PLR0917 - one for each option
     kind: LetterKind = "",
     reason: LetterReason = "",
     since: LetterSince = None,
+    until: LetterUntil = None,
+    topic: LetterTopic = "",
     closed: Annotated[
-        bool, typer.Option("--closed", help="Those too that were sent again or skipped.")
+        bool, typer.Option("--closed", help="Those too of which nothing is left to do.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Count the open dead letters of each reason, the most first."""
     from ops.letters.command import Filter, count_letters, count_lines, counts_as_json
 
-    counts = count_letters(make_checked_stack().env(), Filter(kind, reason, since, closed))
+    wanted = Filter(kind, reason, since, until, topic, closed)
+    counts = count_letters(make_checked_stack().env(), wanted)
     print(json.dumps(counts_as_json(counts)) if as_json else "\n".join(count_lines(counts)))
 
 
@@ -600,6 +608,11 @@ def replay(  # noqa: PLR0913, PLR0917 - one for each option
     kind: LetterKind = "",
     reason: LetterReason = "",
     since: LetterSince = None,
+    until: LetterUntil = None,
+    topic: LetterTopic = "",
+    again: Annotated[
+        bool, typer.Option("--again", help="Those too that an earlier replay has left.")
+    ] = False,
     rate: Annotated[float, typer.Option(min=0.1, help="Records a second.")] = 100,
     by: LetterBy = None,
     yes: Annotated[bool, typer.Option("--yes", help="Send them; otherwise only count.")] = False,
@@ -607,28 +620,32 @@ def replay(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Send dead letters again with the same bytes: 1, then 2, 5, 20, 100, then the rest.
 
-    It stops where one is dead again; run anew, it goes on with those that are left. Exit 1 if one
-    has failed or was not sent.
+    It stops where one is dead again; run anew, it goes on with those that are left. What one has
+    sent that was killed is followed to its end first. Exit 1 if one has failed or was not sent.
     """
     from ops.dead_letters import user
-    from ops.letters.acts import Act, choose, is_good, say
+    from ops.letters.acts import Act, choose, follow_earlier, has_failed, is_good, say
     from ops.letters.acts import replay as send_again
     from ops.letters.command import Filter
     from ops.progress import step
 
     env = make_checked_stack().env()
-    chosen = choose(env, Filter(kind, reason, since), positions or [])
+    earlier = follow_earlier(env) if yes else []
+    chosen = choose(env, Filter(kind, reason, since, until, topic), positions or [], again=again)
     if not yes:
         show_chosen(chosen, "sent again", as_json=as_json)
         return
-    with step(f"replay {len(chosen):,} dead letters") as note:
-        outcomes = send_again(env, chosen, Act(by or user(), why), rate, note)
+    outcomes = earlier
+    if not has_failed(earlier):
+        with step(f"replay {len(chosen):,} dead letters") as note:
+            outcomes = earlier + send_again(env, chosen, Act(by or user(), why), rate, note)
+    meant = len(earlier) + len(chosen)
     if as_json:
         rows = [{**one._asdict(), "position": str(one.position)} for one in outcomes]
-        print(json.dumps({"chosen": len(chosen), "outcomes": rows}))
+        print(json.dumps({"chosen": meant, "outcomes": rows}))
     else:
-        print("\n".join(say(outcomes, len(chosen))) or "no open dead letter is meant")
-    raise typer.Exit(0 if is_good(outcomes, len(chosen)) else 1)
+        print("\n".join(say(outcomes, meant)) or "no open dead letter is meant")
+    raise typer.Exit(0 if is_good(outcomes, meant) else 1)
 
 
 @dead_letters.command()
@@ -638,6 +655,8 @@ def skip(  # noqa: PLR0913, PLR0917 - one for each option
     kind: LetterKind = "",
     reason: LetterReason = "",
     since: LetterSince = None,
+    until: LetterUntil = None,
+    topic: LetterTopic = "",
     by: LetterBy = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do it; otherwise only count.")] = False,
     as_json: Json = False,
@@ -649,7 +668,7 @@ def skip(  # noqa: PLR0913, PLR0917 - one for each option
     from ops.letters.command import Filter
 
     env = make_checked_stack().env()
-    chosen = choose(env, Filter(kind, reason, since), positions or [], again=True)
+    chosen = choose(env, Filter(kind, reason, since, until, topic), positions or [], again=True)
     if yes:
         close(env, chosen, Act(by or user(), why))
     show_chosen(chosen, "skipped", as_json=as_json, done=yes)

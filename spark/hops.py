@@ -71,6 +71,7 @@ TOPICS_TO_LANDED = "topics → landed"
 FORGOTTEN_TO_LANDED = "forgotten → landed"
 RETIRED_TO_LANDED = "retired → landed"
 RETIRED_ENTRY_TO_LANDED = "retired audit entry → landed"
+RETIRED_LETTER_TO_LANDED = "retired dead letter → landed"
 RETIRED_TO_DECISION = "retired → fulfillment or rejection"
 TRACKING_TO_DECISION = "tracking → fulfillment or rejection"
 TRACKING_TO_OUTBOX = "tracking → outbox"
@@ -85,6 +86,7 @@ NOTED = (
     FORGOTTEN_TO_LANDED,
     RETIRED_TO_LANDED,
     RETIRED_ENTRY_TO_LANDED,
+    RETIRED_LETTER_TO_LANDED,
     RETIRED_TO_DECISION,
 )
 
@@ -248,6 +250,19 @@ def service_hops(input_topic: str) -> list[Hop]:
             (
                 goes_in("dead_letter", id="letter"),
                 comes_out("outbox", id="letter", effect="event_id", when=IS_DEAD_LETTER),
+            ),
+        ),
+        Hop(
+            RETIRED_LETTER_TO_LANDED,
+            (
+                goes_in("retired_letter", id="place", fingerprint="contents", source=NONE),
+                comes_out(
+                    "retired_letter_landed",
+                    id="place",
+                    effect="'letters'",
+                    fingerprint="contents",
+                    source=NONE,
+                ),
             ),
         ),
     ]

@@ -180,6 +180,7 @@ def judge(
         "findings": report.sort_by_path(findings, path),
         "accepted_losses": [*describe_later(settled.seen), *(one.describe() for one in accepted)],
         "retired": read_retired(spark, settings.delta_root).describe(),
+        "letters": count_letters(settled.databases.frames["letters"]),
         "failed_repairs": report.sort_by_path(failed_repairs, path),
         **report.verdict_of(counts, behind, since, not_checked, holders),
         "positions": {
@@ -192,6 +193,12 @@ def judge(
     }
     store_run(spark, settings, result, settled.topics)
     return result
+
+
+def count_letters(letters: DataFrame) -> Row:
+    """Return how many dead letters are open, and how many are closed."""
+    [(open_, closed)] = letters.agg(F.sum("open"), F.sum("closed")).collect()
+    return {"open": open_ or 0, "closed": closed or 0}
 
 
 def end_of_ledger(ledger: DataFrame, options: Options) -> Row | None:

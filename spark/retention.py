@@ -65,8 +65,8 @@ def find_old(
     else:
         why = f"all stay: DEDUP_STORE={settings.dedup_store} leaves no other proof"
         yield from find_old_outboxes(settings, limits)
-        yield from (keep(what, why) for what in ("audit entries", "landed records"))
-    yield keep("dead letters", "all stay, those that were sent again or skipped, too")
+        kept = ("audit entries", "dead letters", "landed records")
+        yield from (keep(what, why) for what in kept)
     yield find_old_results(spark, settings)
 
 

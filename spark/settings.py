@@ -30,6 +30,7 @@ class Settings(BaseSettings):
     retention_outbox_days: float = 30  # above the time in which an event is sent again
     retention_landed_days: float = 400  # a year, and who asks late
     retention_audit_days: float = 400  # entries: above the longest replay of who sends them
+    retention_letters_days: float = 400  # dead letters that are closed: a year, and who asks late
     reconcile_keep_days: float = 400  # reports and outcomes: a year, and who asks late
 
     database_url: DatabaseUrl = f"postgresql://app@127.0.0.1:5432/{names.DATABASE}"

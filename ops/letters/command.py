@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from ops.letters.decoded import decode, visible
 from ops.settings import Env
 from ops.stack.supervisor import StackError
-from ops.trace.databases import Position, open_databases, parse_position
+from ops.trace.databases import Databases, Position, open_databases, parse_position
+from service.ids import derive
 from spark.statements import read_statements
 
 STATEMENTS = read_statements(Path(__file__).with_name("letters.sql"))
@@ -27,9 +28,10 @@ class Filter(NamedTuple):
     kind: str = ""
     reason: str = ""
     since: datetime | None = None
-    closed: bool = False  # counted: those too that were sent again or skipped
+    until: datetime | None = None
+    closed: bool = False  # counted: those too of which nothing is left to do
     exact: bool = False  # chosen: those with this reason, not those whose reason contains it
-    topic: str = ""  # chosen: of this topic alone
+    topic: str = ""
 
 
 class Letter(NamedTuple):
@@ -67,19 +69,41 @@ def find_letter(env: Env, wanted: str) -> Letter | None:
     if position is None:
         raise StackError(f"{wanted} is no position: give one such as order.events/0/57")
     with open_databases(env) as databases:
-        given = {"subscriber": databases.subscriber, **position._asdict()}
-        row = databases.service.execute(STATEMENTS["letter"].encode(), given).fetchone()
-    if row is None:
-        return None
-    return Letter(
-        position,
-        row["kind"],
-        row["reason"],
-        row["buried_at"],
-        row["payload"],
-        row["acts"] or [],
-        row["waiting"],
-    )
+        return find_letters(databases, [position]).get(position)
+
+
+def find_letters(databases: Databases, positions: Sequence[Position]) -> dict[Position, Letter]:
+    """Return the letters of the records at these positions, those that there are."""
+    given = {
+        "subscriber": databases.subscriber,
+        "topics": [one.topic for one in positions],
+        "partitions": [one.partition for one in positions],
+        "offsets": [one.offset for one in positions],
+        "event_ids": [event_id_of(one, databases.subscriber) for one in positions],
+    }
+    letters = {}
+    for row in databases.service.execute(STATEMENTS["letters"].encode(), given):
+        position = position_of(row)
+        letters[position] = Letter(
+            position,
+            row["kind"],
+            row["reason"],
+            row["buried_at"],
+            row["payload"],
+            row["acts"] or [],
+            row["waiting"],
+        )
+    return letters
+
+
+def position_of(row: Row) -> Position:
+    """Return where the record of a letter is."""
+    return Position(row["topic"], row["partition"], row["offset"])
+
+
+def event_id_of(position: Position, subscriber: str) -> str:
+    """Return the id of the event that tells of a letter: it is derived from its position."""
+    return derive("dead-letter", str(position), subscriber)
 
 
 def count_lines(counts: Sequence[Row]) -> Iterator[str]:
@@ -89,7 +113,21 @@ def count_lines(counts: Sequence[Row]) -> Iterator[str]:
         yield "no dead letters"
         return
     yield f"{total:,} dead letters"
-    yield f"{'letters':>8}  {'kind':<9}  {'reason':<{REASON_WIDTH}}  {'last':<19}  the latest one"
+    on_their_way = sum(row["on_their_way"] for row in counts)
+    if on_their_way:
+        yield (
+            f"{on_their_way:,} of them were sent again, and not followed to their end:"
+            " run replay once more, it does that first"
+        )
+    columns = [
+        f"{'letters':>8}",
+        f"{'kind':<9}",
+        f"{'reason':<{REASON_WIDTH}}",
+        f"{'first':<19}",
+        f"{'last':<19}",
+        "the latest one",
+    ]
+    yield "  ".join(columns)
     for row in counts:
         reason = visible(row["reason"])
         if len(reason) > REASON_WIDTH:
@@ -98,6 +136,7 @@ def count_lines(counts: Sequence[Row]) -> Iterator[str]:
             f"{row['letters']:>8,}",
             f"{row['kind']:<9}",
             f"{reason:<{REASON_WIDTH}}",
+            f"{at(row['first_at']):<19}",
             f"{at(row['last_at']):<19}",
             row["latest"],
         ]
@@ -134,7 +173,8 @@ def act_lines(letter: Letter) -> Iterator[str]:
         moment = at(datetime.fromisoformat(act["at"]))
         who = f"{moment} by {visible(act['by'])}"
         if act["sent"]:
-            who = f"{who}, sent to partition/offset {act['sent']}"
+            end = act["outcome"] or "not known yet"
+            who = f"{who}, sent to partition/offset {act['sent']} ({end})"
         why = visible(act["why"])
         yield f"{act['act']:<8} {who}: {why}"
 

@@ -160,7 +160,8 @@ def hop_of_act(act: Row, topic: str) -> Hop:
     what = f"by {act['by']}: {act['why']}"
     if act["sent"]:
         place = f"{kafka_topic(topic)}/{act['sent']}"
-        what = f"sent again as {place} {what}"
+        end = act["outcome"] or "not known yet"
+        what = f"sent again as {place} ({end}) {what}"
     return Hop(act["act"], THERE, what, at)
 
 

@@ -25,6 +25,7 @@ NEVER = -1  # stands for the transaction of rows that name none
 WAITING = "tracking without the receiver's answer"  # of these there may be fewer, later
 OF_TRACKING = "tracking"
 OF_ENTRIES = "audit entry"
+OF_LETTERS = "dead letter"
 OUTBOX_OF = "outbox of "  # and the topic
 
 

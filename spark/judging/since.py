@@ -50,7 +50,10 @@ JUDGED_WHOLE = (  # not again by this run
     "retired",
     "retired_entry",
     "retired_entry_range",
+    "retired_letter",
+    "retired_letter_range",
 )
+RETIRED = ("retired", "retired_entry", "retired_letter")
 PAIR_SCHEMA = "hop string, id string"
 
 
@@ -322,7 +325,7 @@ def read_whole(since: Since, frames: Frames, suspects: Sequence[Row]) -> Frames:
 def refuse_retired(since: Since, judged: DataFrame) -> None:
     """Judge everything if what belongs to an id may be missing because it was deleted."""
     read = since.settled.databases.frames
-    if read["retired"].isEmpty() and read["retired_entry"].isEmpty():
+    if all(read[name].isEmpty() for name in RETIRED):
         return
     frames = {"judged": judged, "open_ids": since.before.ids}
     if not query(STATEMENTS["newly_alone"], frames).isEmpty():

@@ -110,7 +110,7 @@ def service_lines(input_topic: str) -> list[Line]:
             anchor="start",
         ),
         Line(
-            hops=(hops.DEAD_LETTER_TO_OUTBOX,),
+            hops=(hops.DEAD_LETTER_TO_OUTBOX, hops.RETIRED_LETTER_TO_LANDED),
             path="M550 244C600 244 610 196 648 196",
             label_x=612,
             label_y=260,

@@ -95,6 +95,9 @@ def render_text(result: Row) -> str:
         lines.append(line)
     if result["hops"]:
         lines.append(describe_reach(result["positions"]))
+    letters = result.get("letters", {})
+    if any(letters.values()):
+        lines.append("dead letters: {open:,} open, {closed:,} closed".format_map(letters))
     for loss in result["accepted_losses"]:
         lines.append(f"accepted loss: {loss}")
     for place in result.get("retired", []):

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import psycopg
 from pyspark.sql import SparkSession
 
-from contract.names import AUDIT_DATABASE, DATABASE
+from contract.names import DATABASE
 from spark.judging.horizon import Horizon, read_horizon, replace_horizon
-from spark.judging.shares import OF_ENTRIES, OF_TRACKING
+from spark.judging.shares import OF_TRACKING
 from spark.kafka.positions import Position
 from spark.lake.landed_tables import read_within
 from spark.rows.frames import RANGES_SCHEMA, STATEMENTS, identify_landed, query
@@ -92,11 +92,13 @@ def confirm_forgotten(
         replace_horizon(spark, settings.delta_root, settings.subscriber, noted)
 
 
-def note_entries(spark: SparkSession, settings: Settings, written_before: int) -> None:
-    """Let the next run take audit entries that are deleted as judged; their own note is kept."""
+def note_retired(
+    spark: SparkSession, settings: Settings, database: str, part: str, written_before: int
+) -> None:
+    """Let the next run take rows that are deleted as judged; they have a note of their own."""
     horizon = read_horizon(spark, settings.delta_root, settings.subscriber)
     if horizon:
-        noted = note_deleted(horizon, AUDIT_DATABASE, OF_ENTRIES, written_before)
+        noted = note_deleted(horizon, database, part, written_before)
         replace_horizon(spark, settings.delta_root, settings.subscriber, noted)
 
 

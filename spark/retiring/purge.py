@@ -20,9 +20,10 @@ from contract.events import EVENTS
 from contract.names import AUDIT_DATABASE, AUDIT_TOPIC, DATABASE
 from spark.judging.horizon import first_transaction
 from spark.judging.seal import Run, late_since
+from spark.judging.shares import OF_ENTRIES, OF_LETTERS
 from spark.kafka.positions import Position, kafka_topic
 from spark.lake.landed_tables import is_within, read_within
-from spark.retiring.confirmed import confirm_forgotten, note_entries, read_notes
+from spark.retiring.confirmed import confirm_forgotten, note_retired, read_notes
 from spark.session import log_progress
 from spark.settings import SECONDS_OF_A_DAY, Settings
 from spark.statements import read_statements
@@ -97,6 +98,7 @@ def find_old_rows(spark: SparkSession, settings: Settings, limits: Limits) -> It
     yield find_old_tracking(spark, settings, limits)
     yield from find_old_outboxes(settings, limits)
     yield find_old_entries(spark, settings, limits)
+    yield find_old_letters(spark, settings, limits)
 
 
 def find_old_outboxes(settings: Settings, limits: Limits) -> Iterator[Purge]:
@@ -151,9 +153,16 @@ def find_old_events(settings: Settings, limits: Limits, database: str) -> Purge:
         "age": settings.retention_outbox_days * SECONDS_OF_A_DAY,
     }
     with connect(settings, database) as session:
-        [found] = session.execute(STATEMENTS["outbox"], given)
-    before, count, oldest, open_ = found
-    stays = say_what_stays({"not judged yet, or written with what is younger": open_})
+        events = session.execute(STATEMENTS["open_events"]) if database == DATABASE else ()
+        of_open_letters = [event_id for (event_id,) in events]
+        [found] = session.execute(STATEMENTS["outbox"], {**given, "open": of_open_letters})
+    before, count, oldest, not_judged, open_ = found
+    stays = say_what_stays(
+        {
+            "not judged yet, or written with what is younger": not_judged,
+            "their dead letters are open": open_,
+        }
+    )
     old = Old(f"outbox of {database}", settings.retention_outbox_days, count, oldest, stays)
     parameters = {"types": TYPES[database], "before": before}
     return Purge(old, lambda: delete_rows(settings, old, database, "retire", parameters))
@@ -197,10 +206,59 @@ def find_old_entries(spark: SparkSession, settings: Settings, limits: Limits) ->
     def delete() -> int:
         deleted = retire_entries(settings, old, events, before)
         if deleted:
-            note_entries(spark, settings, written_before)
+            note_retired(spark, settings, AUDIT_DATABASE, OF_ENTRIES, written_before)
         return deleted
 
     return Purge(old, delete)
+
+
+def find_old_letters(spark: SparkSession, settings: Settings, limits: Limits) -> Purge:
+    """Return the dead letters that were closed long ago and whose records cannot come again."""
+    given = {
+        "subscriber": settings.subscriber,
+        "age": settings.retention_letters_days * SECONDS_OF_A_DAY,
+        "before": limits.before[DATABASE],
+        "log_starts": json.dumps(limits.log_starts),
+    }
+    with connect(settings, DATABASE) as session:
+        [found] = session.execute(STATEMENTS["letters"], given)
+    closed_before, count, oldest, open_, young, in_kafka, not_judged, written_before = found
+    stays = say_what_stays(
+        {
+            "open": open_,
+            "closed not so long ago": young,
+            "may be read again, Kafka still has the record": in_kafka,
+            "not judged yet": not_judged,
+        }
+    )
+    old = Old("dead letters", settings.retention_letters_days, count, oldest, stays)
+    judged = {"written_before": limits.before[DATABASE], "log_starts": limits.log_starts}
+    parameters = {
+        "subscriber": settings.subscriber,
+        "closed_before": closed_before,
+        "judged": json.dumps(judged),
+    }
+
+    def delete() -> int:
+        deleted = retire_letters(settings, old, parameters)
+        if deleted:
+            note_retired(spark, settings, DATABASE, OF_LETTERS, written_before)
+        return deleted
+
+    return Purge(old, delete)
+
+
+def retire_letters(settings: Settings, old: Old, parameters: Mapping[str, object]) -> int:
+    """Delete closed letters a thousand at a time, each batch with a note of it; return how many."""
+    deleted = 0
+    with connect(settings, DATABASE) as session:
+        while True:
+            given = {**parameters, "most": BATCH}
+            [(count,)] = session.execute(STATEMENTS["retire_letters"], given)
+            if not count:
+                return deleted
+            deleted += count
+            log_progress(f"{old.what}: {deleted:,} of {old.rows:,} are deleted")
 
 
 def find_entry_events(spark: SparkSession, settings: Settings, limits: Limits) -> DataFrame:

@@ -2,6 +2,7 @@
 
 -- name: outbox
 -- An event that is too young, and whatever was written by its transaction or a later one, stays.
+-- So do those of open letters, whatever their age.
 with boundary as (
     select coalesce(least(%(first)s::bigint, min(coalesce(written_by, 0))), %(first)s::bigint)
         as before
@@ -14,18 +15,29 @@ event as (
         boundary.before,
         outbox.event_id,
         outbox.occurred_at,
-        coalesce(outbox.written_by, 0) < boundary.before as goes,
+        coalesce(outbox.written_by, 0) < boundary.before as is_judged,
+        outbox.event_id = any(%(open)s::uuid[]) as is_open,
         outbox.occurred_at < now() - make_interval(secs => %(age)s) as is_old
     from boundary
     left join outbox on outbox.event_type = any(%(types)s)
 )
 select
     before,
-    count(event_id) filter (where goes),
-    to_char(min(occurred_at) filter (where goes), 'YYYY-MM-DD HH24:MI:SS'),
-    count(event_id) filter (where is_old and not goes)
+    count(event_id) filter (where is_judged and not is_open),
+    to_char(
+        min(occurred_at) filter (where is_judged and not is_open),
+        'YYYY-MM-DD HH24:MI:SS'
+    ),
+    count(event_id) filter (where is_old and not is_judged),
+    count(event_id) filter (where is_judged and is_open)
 from event
 group by before
+
+-- name: open_events
+-- The events of dead letters that are open: they have the bytes that somebody may send again.
+select event_id
+from outbox
+where event_type = 'record-dead-lettered' and is_open_letter(event_id)
 
 -- name: retire
 select events, last from retire(%(types)s, %(before)s, %(most)s, %(behind)s::tid)
@@ -72,6 +84,42 @@ from forget_tracking(
     %(most)s,
     %(behind)s::tid
 ) as place
+
+-- name: letters
+-- Why old dead letters stay; of several reasons, the first.
+with old as (
+    select
+        buried_at,
+        is_closed is not true as is_open,
+        last_at >= now() - make_interval(secs => %(age)s) as is_young,
+        "offset" >= coalesce(
+            (%(log_starts)s::jsonb->>concat_ws('/', topic, partition))::bigint,
+            0
+        ) as is_in_kafka,
+        coalesce(written_by, 0) >= %(before)s as is_not_judged,
+        coalesce(written_by, 0) as written_by
+    from dead_letter
+    left join dead_letter_acts using (subscriber, topic, partition, "offset")
+    where subscriber = %(subscriber)s
+        and (buried_at is null or buried_at < now() - make_interval(secs => %(age)s))
+),
+judged as (
+    select *, not (is_open or is_young or is_in_kafka or is_not_judged) as goes
+    from old
+)
+select
+    now() - make_interval(secs => %(age)s),
+    count(*) filter (where goes),
+    to_char(min(buried_at) filter (where goes), 'YYYY-MM-DD HH24:MI:SS'),
+    count(*) filter (where is_open),
+    count(*) filter (where is_young and not is_open),
+    count(*) filter (where is_in_kafka and not (is_open or is_young)),
+    count(*) filter (where is_not_judged and not (is_open or is_young or is_in_kafka)),
+    coalesce(max(written_by) filter (where goes), -1) + 1
+from judged
+
+-- name: retire_letters
+select retire_letters(%(subscriber)s, %(closed_before)s, %(judged)s::jsonb, %(most)s)
 
 -- name: retired_offsets
 -- The entries that are retired already, by the positions of their events.

@@ -1,4 +1,7 @@
-"""Outbox rows and audit entries that retention has deleted, made again from events that landed."""
+"""What retention has deleted of the databases, made again from events that landed.
+
+Outbox rows, audit entries and dead letters.
+"""
 
 import json
 from pathlib import Path
@@ -14,17 +17,20 @@ from spark.statements import read_statements
 CHANGED = ("fulfillment", "audit_entry", "retired_landed")
 LANDED_SCHEMA = "topic string, contents string, source string"
 ENTRIES_SCHEMA = "place string, contents string"
-OF_ENTRIES = ("place", "offset", "body_sha256")  # what only their digest needs
+LETTERS_SCHEMA = "place string, contents string"
+# What only their digests need.
+OF_ENTRIES = ("place", "offset", "body_sha256")
+OF_LETTERS = ("partition", "offset", "kind")
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
 
 
 def remember_retired(frames: Frames, tables: DataFrame) -> Frames:
-    """Return outbox and audit entries with the rows that were deleted, and what else that changes.
+    """Return the frames with the rows that were deleted, and what else that changes.
 
     `tables` are the landed tables, as they landed.
     """
-    entries = remember_entries(frames, tables)
-    return entries | remember_events(frames | entries, tables)
+    others = remember_entries(frames, tables) | remember_letters(frames, tables)
+    return others | remember_events(frames | others, tables)
 
 
 def remember_entries(frames: Frames, tables: DataFrame) -> Frames:
@@ -38,6 +44,24 @@ def remember_entries(frames: Frames, tables: DataFrame) -> Frames:
     return {
         "audit_entry": kept.unionByName(entries.drop(*OF_ENTRIES), allowMissingColumns=True),
         "retired_entry_landed": landed,
+    }
+
+
+def remember_letters(frames: Frames, tables: DataFrame) -> Frames:
+    """Return the dead letters with those that were deleted."""
+    if frames["retired_letter"].isEmpty():
+        return {"retired_letter_landed": make_frame(tables.sparkSession, [], LETTERS_SCHEMA)}
+    names = {"dead_letter_topic": DEAD_LETTER_TOPIC, "default_subscriber": SUBSCRIBER}
+    given = {"ranges": frames["retired_letter_range"], "tables": tables}
+    remade = query(STATEMENTS["retired_letter"], given, **names, database=DATABASE)
+    letters = remade.localCheckpoint(eager=False)
+    landed = query(
+        STATEMENTS["retired_letter_landed"], {"letters": letters}, default_subscriber=SUBSCRIBER
+    )
+    kept = frames["dead_letter"].where("true")
+    return {
+        "dead_letter": kept.unionByName(letters.drop(*OF_LETTERS), allowMissingColumns=True),
+        "retired_letter_landed": landed,
     }
 
 

@@ -47,6 +47,50 @@ select place, concat(sum(`rows`), ' entries, digest ', sum(digest)) as contents
 from summed
 group by place
 
+-- name: retired_letter
+-- Dead letters, by the positions of their records, which are the keys of their events.
+with event as (
+    select distinct
+        split_part(key, '/', 1) as topic,
+        int(split_part(key, '/', 2)) as partition,
+        bigint(split_part(key, '/', 3)) as offset,
+        coalesce(get_json_object(body, '$.subscriber'), {default_subscriber}) as subscriber,
+        get_json_object(body, '$.kind') as kind
+    from (
+        select string(key) as key, string(value) as body
+        from {tables}
+        where substring_index(topic, '@', 1) = {dead_letter_topic}
+    )
+)
+select
+    subscriber,
+    topic,
+    partition,
+    offset,
+    kind,
+    concat_ws('/', topic, partition, offset) as position,
+    concat_ws('/', 'record ' || topic, partition, offset) as source,
+    concat_ws('/', topic, partition, offset, nullif(subscriber, {default_subscriber})) as letter,
+    is_own,
+    {database} as database
+from event
+join {ranges} as ranges using (subscriber, topic, partition)
+where offset >= start and offset < stop
+
+-- name: retired_letter_landed
+-- What has landed of them: the same digest as in revision 0018.
+select place, concat(count(*), ' letters, digest ', sum(digest)) as contents
+from (
+    select
+        concat_ws('/', topic, partition, nullif(subscriber, {default_subscriber})) as place,
+        cast(
+            conv(left(sha2(concat_ws(' ', offset, kind), 256), 15), 16, 10)
+            as decimal(38, 0)
+        ) as digest
+    from {letters}
+)
+group by place
+
 -- name: retired_copy
 -- Where the first copy of each event is whose outbox row was deleted: the transaction that wrote it
 -- also wrote the rows of its message or record, which are still there, or are forgotten.

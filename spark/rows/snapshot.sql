@@ -62,6 +62,22 @@ from retired_entry
 select topic, partition, lower(range) as start, upper(range) as stop
 from retired_entry, unnest(offsets) as range
 
+-- name: retired_letter
+-- What `pipeline retention` has deleted of the dead letters, by the partitions of their records.
+select
+    concat_ws('/', topic, partition, nullif(subscriber, {default_subscriber})) as place,
+    concat(letters, ' letters, digest ', digest) as contents
+from retired_letter
+
+-- name: retired_letter_range
+select
+    subscriber,
+    topic,
+    partition,
+    lower(range) as start,
+    upper(range) as stop
+from retired_letter, unnest(offsets) as range
+
 -- name: fulfillment
 -- `problem` where it and tracking know the message by other values.
 select
@@ -113,6 +129,16 @@ select
     {is_new} as is_new
 from dead_letter
 where {rows}
+
+-- name: letters
+-- How many dead letters wait for somebody, and of how many it is known what became of them.
+select
+    subscriber,
+    count(*) filter (where is_closed is not true) as open,
+    count(*) filter (where is_closed) as closed
+from dead_letter
+left join dead_letter_acts using (subscriber, topic, partition, "offset")
+group by subscriber
 
 -- name: dropped
 -- What a dedup store has dropped because it came out of sequence.

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -10,13 +11,36 @@ from psycopg.errors import InsufficientPrivilege
 
 from contract.events import ACCEPTED
 from ops.letters import acts
-from ops.letters.acts import DEAD_AGAIN, GONE, Act, Outcome, choose, is_good, replay, skip
+from ops.letters.acts import (
+    DEAD_AGAIN,
+    GONE,
+    WAITING,
+    Act,
+    Outcome,
+    choose,
+    follow_earlier,
+    is_good,
+    replay,
+    skip,
+)
 from ops.letters.command import Filter, count_letters, find_letter
+from ops.letters.original import Headers, Original, find_originals
 from ops.stack.stack import Stack
 from ops.trace.command import trace
+from ops.trace.databases import Position
 from service.record import VALUE_KEPT
 from tests.builders import value
-from tests.client import Sent, connect, exactly_one, fresh, query, send, until_handled
+from tests.client import (
+    Sent,
+    away,
+    connect,
+    counts,
+    exactly_one,
+    fresh,
+    query,
+    send,
+    until_handled,
+)
 from tests.reconciliation import all_matched, hop
 from tests.refusing import FOR_ONE, changed, execute
 from tests.stacks import JudgeSince
@@ -81,13 +105,16 @@ def test_what_was_mended_is_sent_again_once(nothing_open: None) -> None:
 
 def test_a_replay_reconciles(stack: Stack, judge_since: JudgeSince) -> None:
     """A record that is sent again and dead again is one more record with a letter of its own."""
+    before = all_matched(judge_since(full=True))["letters"]
     wrong = fresh("wrong")
     [(partition, offset)] = send([Sent(wrong, wrong, b"{")])
     until_handled()
     named = choose(os.environ, Filter(), [f"{TOPIC}/{partition}/{offset}"])
     outcomes = replay(os.environ, named, ACT, 1_000, lambda _: None)
     assert states(outcomes) == [DEAD_AGAIN]
-    result = all_matched(judge_since(full=True))
+    result = all_matched(judge_since())
+    closed, still_open = before["closed"] + 1, before["open"] + 1
+    assert result["letters"] == {"open": still_open, "closed": closed}
     assert hop(result, "dead letter → outbox")["matched"] >= 2
 
 
@@ -133,17 +160,86 @@ def test_a_replay_that_is_killed_goes_on(
     assert sent_again[-1].startswith(f"sent again as {TOPIC}/")
 
 
-def die_once(monkeypatch: pytest.MonkeyPatch, step: Callable[..., object]) -> None:
-    """End the replay where this step would begin for the third time."""
+def die_once(monkeypatch: pytest.MonkeyPatch, step: Callable[..., object], times: int = 3) -> None:
+    """End the replay where this step would begin for the last of these times."""
     calls = []
 
     def die(*arguments: object) -> object:
         calls.append(arguments)
-        if len(calls) == 3:
+        if len(calls) == times:
             raise KilledError
         return step(*arguments)
 
     monkeypatch.setattr(acts, step.__name__, die)
+
+
+def test_control_a_replay_under_new_ids_has_an_effect_for_each_time(
+    nothing_open: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same kill, with a message id of its own for each record: more effects than letters."""
+    bury(8)
+    new_ids: list[str] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(acts, "find_originals", renamed(new_ids))
+        with patched.context() as killed:
+            die_once(killed, acts.note_place)
+            with pytest.raises(KilledError):
+                send_again()
+        until_handled()
+        send_again()
+    decided = sum(counts(new_ids)["outbox"].values())
+    assert decided == len(new_ids) > 8
+
+
+def renamed(new_ids: list[str]) -> Callable[..., dict[Position, Original]]:
+    """Find the bytes of letters, each under a message id that nobody has seen."""
+
+    def find(*given: Any) -> dict[Position, Original]:
+        found = find_originals(*given)
+        for position, original in found.items():
+            new_ids.append(fresh("new"))
+            headers: Headers = [("message_id", new_ids[-1])]
+            found[position] = original._replace(headers=headers)
+        return found
+
+    return find
+
+
+def test_a_copy_that_nobody_noted_is_not_sent_by_itself(
+    nothing_open: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before it was noted where the record went, which is dead again: its header says so."""
+    bury(3)
+    with changed(CHECK.change, CHECK.mend):
+        [first, *others] = choose(os.environ, EVERY, [])
+        with monkeypatch.context() as patched:
+            die_once(patched, acts.note_place, times=1)
+            with pytest.raises(KilledError):
+                send_again()
+        until_handled()
+    assert choose(os.environ, EVERY, []) == [first, *others]
+    assert len(choose(os.environ, EVERY, [], again=True)) == 4
+    assert set(states(send_again())) == {ACCEPTED}
+
+
+def test_what_was_not_followed_to_its_end_is_followed_first(
+    quick: Stack, nothing_open: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the service is down a letter is open and on its way, and is not sent once more."""
+    ids = bury(2)
+    [letter, other] = choose(os.environ, EVERY, [])
+    with away(quick, "service"), monkeypatch.context() as patched:
+        patched.setattr(acts, "STANDSTILL_SECONDS", 0.5)
+        assert states(send_again()) == [WAITING]
+    assert choose(os.environ, EVERY, []) == [other]
+    assert choose(os.environ, EVERY, [str(letter)]) == [letter]
+    [row] = count_letters(os.environ, EVERY)
+    assert (row["letters"], row["on_their_way"]) == (2, 1)
+    until_handled()
+    assert follow_earlier(os.environ) == [Outcome(letter, ACCEPTED)]
+    assert follow_earlier(os.environ) == []
+    assert states(send_again()) == [ACCEPTED]
+    exactly_one(ids)
 
 
 def test_what_kafka_has_deleted_is_sent_from_the_outbox(nothing_open: None) -> None:

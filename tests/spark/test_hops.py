@@ -15,6 +15,7 @@ from spark.hops import (
     LEDGER_TO_OUTCOME,
     OUTBOX_TO,
     RETIRED_ENTRY_TO_LANDED,
+    RETIRED_LETTER_TO_LANDED,
     RETIRED_TO_DECISION,
     RETIRED_TO_LANDED,
     TOPICS_TO_LANDED,
@@ -780,6 +781,38 @@ def test_an_entry_that_was_retired_is_no_finding_and_anything_else_is(spark: Spa
         (AUDIT_ENTRY_TO_OUTBOX, "entry-key-gone", "extra"),
         (RETIRED_ENTRY_TO_LANDED, place, "different"),
     } <= found
+
+
+def test_a_letter_that_was_retired_is_no_finding_and_anything_else_is(spark: SparkSession) -> None:
+    """Dead letters that retention deleted are made again from landed events, and only these.
+
+    Another subscriber's letter for the same record is none of them. One more that is gone is
+    missing, and an event that changed later is found.
+    """
+    world = World()
+    old, kept, gone = (world.order(name, b"poison") for name in ("old", "kept", "gone"))
+    for position in (old, kept, gone):
+        world.bury(position)
+    world.bury(old, subscriber="another")
+    world.retire(DEAD_LETTER_TOPIC, f"event-{old}")
+    place = world.retire_letters(old)
+    judged = world.judged(spark).persist()
+    assert first_findings(judged) == []
+    counts = {row["hop"]: row for row in count_outcomes(judged)}
+    assert counts[RETIRED_LETTER_TO_LANDED]["matched"] == 1
+    assert counts[HANDLED]["dead_letters"] == 3
+    assert counts[DEAD_LETTER_TO_OUTBOX]["matched"] == 4
+
+    world.remove("dead_letter", letter=gone)
+    event = world.landed_event(f"event-{old}")
+    event["value"] = event["value"].replace(b"invalid", b"conflict")
+    found = {(row["hop"], row["id"], row["outcome"]) for row in first_findings(world.judged(spark))}
+    assert found == {
+        (HANDLED, gone, "missing"),
+        (DEAD_LETTER_TO_OUTBOX, gone, "extra"),
+        (RETIRED_LETTER_TO_LANDED, place, "different"),
+        (RETIRED_TO_LANDED, DEAD_LETTER_TOPIC, "different"),
+    }
 
 
 def test_what_was_retired_of_the_lake_is_compared_as_a_whole(spark: SparkSession) -> None:

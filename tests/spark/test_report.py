@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from contract.names import DEAD_LETTER_TOPIC, INPUT_TOPIC
-from spark.hops import OUTBOX_TO, make_hops
+from spark.hops import OUTBOX_TO, input_to_tracking, make_hops
 from spark.judging.outcome import DEFECTS
 from spark.judging.standstill import Behind
 from spark.lake.losses import Accepted, Loss
@@ -137,6 +137,18 @@ def test_failed_repairs_are_in_every_report() -> None:
     without = result | {"failed_repairs": []}
     assert "done by" not in render_page(without, INPUT_TOPIC, OUTBOX_TOPICS)
     assert "failed" not in render_text(without)
+
+
+def test_open_dead_letters_are_in_every_report() -> None:
+    """How many wait for somebody, and how many are closed; where there are none, not a word."""
+    letters = {"open": 3, "closed": 1_200}
+    handled = counts_of(input_to_tracking(INPUT_TOPIC), dead_letters=1_203)
+    result = result_of(handled) | {"letters": letters}
+    page = render_page(result, INPUT_TOPIC, OUTBOX_TOPICS)
+    assert "1,203 of them dead letters; 3 are open, 1,200 closed" in page
+    assert "dead letters: 3 open, 1,200 closed" in render_text(result).splitlines()
+    without = result | {"letters": {"open": 0, "closed": 0}}
+    assert "open" not in render_text(without)
 
 
 def test_numbers_have_separators() -> None:

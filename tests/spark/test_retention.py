@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 
 from contract.events import EVENTS
 from contract.names import AUDIT_DATABASE, AUDIT_TOPIC, DATABASE, DEAD_LETTER_TOPIC, INPUT_TOPIC
+from ops.letters.acts import Act, choose, skip
+from ops.letters.command import Filter
 from ops.stack.stack import Stack
 from spark import retention
 from spark.event_tables import rebuild_table
@@ -20,6 +22,7 @@ from spark.hops import (
     FORGOTTEN_TO_LANDED,
     NOTED,
     RETIRED_ENTRY_TO_LANDED,
+    RETIRED_LETTER_TO_LANDED,
     RETIRED_TO_DECISION,
     RETIRED_TO_LANDED,
     TRACKING_TO_OUTBOX,
@@ -62,6 +65,7 @@ def retain(spark: SparkSession, delta_root: Path) -> Retain:
             retention_tracking_days=days,
             retention_outbox_days=days,
             retention_audit_days=days,
+            retention_letters_days=days,
             retention_landed_days=landed,
             **changes,
         )
@@ -106,7 +110,7 @@ def count_of(table: str, database: str = DATABASE) -> int:
 
 
 def every_outcome() -> list[str]:
-    """Handle orders with every outcome: accepted, repeated, rejected, and no order at all."""
+    """Handle orders with every outcome: accepted, repeated, rejected, and one dead letter."""
     accepted = orders(10)
     until_handled()
     again = Sent(accepted[0], accepted[0], value(accepted[0]))
@@ -117,19 +121,37 @@ def every_outcome() -> list[str]:
     return accepted
 
 
+def close_letters() -> None:
+    """Skip every dead letter that is open."""
+    left = choose(os.environ, Filter(), [], again=True)
+    skip(os.environ, left, Act("a test", "nobody needs it"))
+
+
 def test_what_is_old_is_deleted_and_reconciles_as_before(
     own: Stack, judge_since: JudgeSince, retain: Retain
 ) -> None:
-    """Outboxes and audit entries are emptied, and every count of a reconciliation is as it was."""
+    """Outboxes and audit entries are emptied, and every count of a reconciliation is as it was.
+
+    But the event of a dead letter stays as long as the letter is open.
+    """
     every_outcome()
     before = all_matched(judge_since(full=True))
     everything = events_left()
 
     entries = count_of("audit_entry", AUDIT_DATABASE)
-    done = deleted(retain())
-    assert {database: done[outbox_of(database)] for database in everything} == everything
+    result = retain()
+    done = deleted(result)
+    assert done[outbox_of(DATABASE)] == everything[DATABASE] - 1
+    assert done[outbox_of(AUDIT_DATABASE)] == everything[AUDIT_DATABASE]
     assert done["audit entries"] == entries
     assert count_of("audit_entry", AUDIT_DATABASE) == 0
+    assert line_of(result, outbox_of(DATABASE))["stays"] == "1 stay: their dead letters are open"
+    assert line_of(result, "dead letters")["stays"] == "1 stay: open"
+    assert events_left() == {DATABASE: 1, AUDIT_DATABASE: 0}
+
+    close_letters()
+    closed = retain()
+    assert line_of(closed, "dead letters")["stays"].startswith("1 stay: may be read again")
     assert events_left() == {DATABASE: 0, AUDIT_DATABASE: 0}
 
     after = all_matched(judge_since(full=True))
@@ -160,7 +182,8 @@ def test_everything_goes_when_nothing_refers_to_it(
     """As long as Kafka has a record, its tracking row stays, and with that all that has landed.
 
     The control: with the records gone, the same command deletes both, and all reconciles as before.
-    A fulfillment that somebody deletes then is found all the same.
+    A dead letter stays until it is closed. A fulfillment that somebody deletes then is found all
+    the same.
     """
     old = every_outcome()
     tracked = count_of("tracking")
@@ -185,11 +208,17 @@ def test_everything_goes_when_nothing_refers_to_it(
     assert line_of(done, "landed records")["deleted"] > tracked
     assert landed_of(spark, delta_root, INPUT_TOPIC) == 1
     assert landed_of(spark, delta_root, FULFILLMENTS) == 1
+    assert (count_of("dead_letter"), events_left()[DATABASE]) == (1, 1)
+    close_letters()
+    assert line_of(retain(landed=0), "dead letters")["deleted"] == 1
+    assert (count_of("dead_letter"), events_left()[DATABASE]) == (0, 0)
+    assert count_of("dead_letter_act") == 1
 
     assert all_matched(judge_since())["since"], "what is forgotten was judged with everything"
     last = all_matched(judge_since(full=True))
     assert hop(last, FORGOTTEN_TO_LANDED)["matched"] > 0
     assert hop(last, RETIRED_TO_DECISION)["matched"] == 1
+    assert hop(last, RETIRED_LETTER_TO_LANDED)["matched"] == 1
     assert hop(last, TRACKING_TO_OUTBOX)["in"] == 1
     assert any(place.startswith(f"{INPUT_TOPIC}/") for place in last["retired"])
 
@@ -270,6 +299,7 @@ def test_what_comes_after_a_retention_is_judged_as_before(
     """
     old = every_outcome()
     event = event_of(old[2])
+    close_letters()
     all_matched(judge_since(full=True))
     retain()
     new = orders(5)
@@ -321,6 +351,7 @@ def test_what_is_young_stays(stack: Stack, retain: Retain) -> None:
     """Without --apply nothing goes, and with it nothing that is younger than the setting says."""
     orders(3)
     until_handled()
+    close_letters()
     everything = events_left()
     shown = retain(apply=False)
     assert would_go(shown) == everything
@@ -336,6 +367,7 @@ def test_a_retention_that_is_killed_has_noted_what_it_deleted(
     """Killed between two batches, it leaves a good verdict, and the next one goes on."""
     orders(10)
     until_handled()
+    close_letters()
     all_matched(judge_since())
 
     def die(line: str) -> None:

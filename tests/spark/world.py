@@ -17,6 +17,7 @@ from contract.names import (
     DEAD_LETTER_TOPIC,
     INPUT_TOPIC,
     OTHER_OUTBOXES,
+    SUBSCRIBER,
 )
 from spark.hops import make_hops, union_hops
 from spark.judging import outcome
@@ -60,6 +61,9 @@ SCHEMAS = {
     "noted": SUMS_SCHEMA,
     "retired_entry": "place string, contents string",
     "retired_entry_range": "topic string, partition int, start bigint, stop bigint",
+    "retired_letter": "place string, contents string",
+    "retired_letter_range": """subscriber string, topic string, partition int, start bigint,
+        stop bigint, is_own boolean""",
     "retired": """topic string, source string, written_before bigint, contents string,
         database string""",
 }
@@ -231,7 +235,8 @@ class World:
         letter = f"{position}/{subscriber}" if subscriber else position
         row = {"topic": topic, "position": position, "source": f"record {position}"}
         self.tables["dead_letter"].append({**row, "letter": letter, "is_own": not subscriber})
-        payload = {"value_sha256": sha256(value).hexdigest(), "letter": letter}
+        payload = {"value_sha256": sha256(value).hexdigest(), "letter": letter, "kind": "invalid"}
+        payload["subscriber"] = subscriber or SUBSCRIBER
         self.publish(f"event-{letter}", DEAD_LETTER_TOPIC, position, payload)
 
     def forget(self, *message_ids: str) -> str:
@@ -283,6 +288,21 @@ class World:
         place = f"{event['topic']}/{event['partition']}"
         contents = f"{len(keys)} entries, digest {digest}"
         self.tables["retired_entry"].append({"place": place, "contents": contents})
+        return place
+
+    def retire_letters(self, *letters: str) -> str:
+        """Delete dead letters of one partition as `pipeline retention` does; the partition."""
+        digest = 0
+        for letter in letters:
+            self.remove("dead_letter", letter=letter)
+            topic, partition, offset = letter.split("/")
+            digest += int(sha256(f"{offset} invalid".encode()).hexdigest()[:15], 16)
+            at = {"topic": topic, "partition": int(partition), "subscriber": SUBSCRIBER}
+            of_range = {"start": int(offset), "stop": int(offset) + 1, "is_own": True}
+            self.tables["retired_letter_range"].append(at | of_range)
+        place = f"{topic}/{partition}"
+        contents = f"{len(letters)} letters, digest {digest}"
+        self.tables["retired_letter"].append({"place": place, "contents": contents})
         return place
 
     def retire_landed(self, *message_ids: str) -> None:

@@ -89,14 +89,18 @@ def test_counts_are_summed_and_long_reasons_cut() -> None:
         "kind": "invalid",
         "reason": "lines[0].quantity: " + "x" * 500,
         "letters": 1_200,
+        "on_their_way": 0,
+        "first_at": AT,
         "last_at": AT,
         "latest": "order.events/0/57",
     }
     total, _, line = count_lines([row])
     assert total == "1,200 dead letters"
     assert line.startswith("   1,200  invalid    lines[0].quantity: xxx")
-    assert line.endswith("…  2026-11-25 10:00:00  order.events/0/57")
+    assert line.endswith("…  2026-11-25 10:00:00  2026-11-25 10:00:00  order.events/0/57")
     assert list(count_lines([])) == ["no dead letters"]
+    _, on_their_way, *_ = count_lines([row | {"on_their_way": 3}])
+    assert on_their_way.startswith("3 of them were sent again, and not followed to their end")
 
 
 def test_bytes_come_back_as_they_were_kept() -> None:
