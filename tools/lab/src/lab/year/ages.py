@@ -21,6 +21,7 @@ AGES = {
     "retention_outbox_days": 8,
     "retention_tracking_days": 15,
     "retention_audit_days": 100,
+    "retention_letters_days": 100,
     "retention_landed_days": 100,
     "reconcile_keep_days": 100,
 }

@@ -11,8 +11,8 @@ Series = dict[str, dict[str, Points]]  # by measure and place
 
 SETTLING = 10  # days after the longest age, until what it deletes comes and goes evenly
 LEAST_DAYS = 30  # to compare after that
-# Business rows are never deleted, and neither are dead letters.
-KEPT = ("fulfillment.fulfillment", "fulfillment.rejection", "fulfillment.dead_letter")
+# Business rows are never deleted, and neither is what people did about dead letters.
+KEPT = ("fulfillment.fulfillment", "fulfillment.rejection", "fulfillment.dead_letter_act")
 KEPT_IN_LAKE = ("landed/dead-letter.events",)
 
 
