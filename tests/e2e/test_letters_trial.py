@@ -1,6 +1,5 @@
 """Many dead letters of a dozen reasons, worked off by a replay that is killed again and again."""
 
-import json
 import os
 import random
 import subprocess
@@ -8,13 +7,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from contract.events import ACCEPTED
 from contract.samples import INVALID, Sample, conflict, invalid, make_order
-from ops.letters.acts import DEAD_AGAIN
+from ops.letters.acts import DEAD_AGAIN, Act, choose, follow_earlier, replay, skip
+from ops.letters.command import Filter, count_letters
 from ops.stack.stack import Stack
 from service.record import VALUE_KEPT
 from tests.builders import value
@@ -27,11 +27,10 @@ SEED = 20261126
 MENDED = ("13", "14", "15")  # customers whose orders a CHECK of their own refuses, for a while
 CONFLICT, CUT_SHORT, TWO_IDS = "a conflict", "cut short", "two message ids"
 NEVER_MENDED = (CONFLICT, CUT_SHORT, TWO_IDS, *list(INVALID)[:6])
+ACT = Act("somebody", "it is mended, or nobody needs it")
 QUICK = {"REFUSAL_PROBE_SECONDS": "0.01", "REFUSAL_LIMIT": "100000"}
 ACTS = "select count(*) from dead_letter_act where acted_at >= %s and act = %s"
 ENDS = "select outcome, count(*) from dead_letter_act where acted_at >= %s group by outcome"
-
-Result = dict[str, Any]
 
 
 class Buried(NamedTuple):
@@ -41,9 +40,9 @@ class Buried(NamedTuple):
     others: int
     since: datetime
 
-    def filter(self, *words: str) -> tuple[str, ...]:
-        """Return the words of a command that mean these letters, and what has come of them."""
-        return (*words, "--since", self.since.isoformat())
+    def filter(self, reason: str = "") -> Filter:
+        """Return what means these letters, and what has come of them."""
+        return Filter(reason=reason, since=self.since)
 
 
 @pytest.fixture
@@ -106,16 +105,7 @@ def as_sent(sample: Sample) -> Sent:
 
 def command(*words: str) -> list[str]:
     """Return what is typed about dead letters."""
-    return [sys.executable, "-m", "ops", "dead-letters", *words, "--json"]
-
-
-def pipeline(*words: str) -> tuple[int, Result]:
-    """Type a command about dead letters, and return its exit code and what it says."""
-    done = subprocess.run(
-        command(*words), env=attached(), capture_output=True, text=True, check=False
-    )
-    assert done.returncode in (0, 1), done.stderr
-    return done.returncode, json.loads(done.stdout)
+    return [sys.executable, "-m", "ops", "dead-letters", *words]
 
 
 def attached() -> dict[str, str]:
@@ -123,32 +113,34 @@ def attached() -> dict[str, str]:
     return {**os.environ, "ATTACH": "true"}
 
 
-def replay(buried: Buried, *words: str) -> tuple[int, list[str]]:
-    """Replay what is open of these; return the exit code, and what has become of each."""
-    code, said = pipeline("replay", "--yes", "--why", "it is mended", *buried.filter(*words))
-    return code, [one["state"] for one in said["outcomes"]]
+def send_again(buried: Buried, reason: str = "", *, again: bool = False) -> list[str]:
+    """Replay what is open of these; return what has become of each."""
+    follow_earlier(os.environ)
+    chosen = choose(os.environ, buried.filter(reason), [], again=again)
+    outcomes = replay(os.environ, chosen, ACT, 10_000, lambda _: None)
+    return [one.state for one in outcomes]
 
 
-def count_open(buried: Buried, *words: str) -> int:
+def count_open(buried: Buried, reason: str = "") -> int:
     """How many letters `list` counts."""
-    _, said = pipeline("list", *buried.filter(*words))
-    return int(said["letters"])
+    counts = count_letters(os.environ, buried.filter(reason))
+    return sum(row["letters"] for row in counts)
 
 
-def count_chosen(buried: Buried, *words: str) -> int:
+def count_chosen(buried: Buried, reason: str = "", *, again: bool = False) -> int:
     """How many letters a replay would send."""
-    _, said = pipeline("replay", "--why", "to count them", *buried.filter(*words))
-    return len(said["chosen"])
+    return len(choose(os.environ, buried.filter(reason), [], again=again))
 
 
 def replay_and_kill(buried: Buried, rate: int, after: Sequence[int]) -> int:
     """Begin a replay again and again, and kill each after so many acts of all; return the kills."""
-    words = buried.filter("replay", "--yes", "--why", "it is mended", "--reason", "no_1")
+    words = ["replay", "--yes", "--why", ACT.why, "--reason", "no_1"]
+    words += ["--since", buried.since.isoformat(), "--rate", str(rate)]
     killed = 0
     with connect() as session:
         for wanted in after:
             child = subprocess.Popen(
-                command(*words, "--rate", str(rate)),
+                command(*words),
                 env=attached(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -180,7 +172,7 @@ def test_what_is_mended_has_one_effect_and_the_rest_goes_nowhere(
     with refused_customers():
         buried = bury(count)
         assert count_open(buried) == count
-        assert replay(buried, "--reason", "no_1") == (1, [DEAD_AGAIN])
+        assert send_again(buried, "no_1") == [DEAD_AGAIN]
     assert count_open(buried) == count
 
     good = len(buried.good)
@@ -188,27 +180,25 @@ def test_what_is_mended_has_one_effect_and_the_rest_goes_nowhere(
     after = sorted(rng.sample(range(2, good), 4))
     assert replay_and_kill(buried, rate=max(20, good // 5), after=after) >= 3
     until_handled()
-    code, states = replay(buried, "--reason", "no_1")
-    assert (code, set(states)) == (0, {ACCEPTED})
-    assert count_open(buried, "--reason", "no_1") == 1, "the one that was too early"
-    assert count_chosen(buried, "--reason", "no_1") == 0, "it goes in no circle"
-    assert replay(buried, "--reason", "no_1", "--again") == (0, [ACCEPTED])
-    assert replay(buried, "--reason", "no_1", "--again") == (0, [])
+    assert set(send_again(buried, "no_1")) == {ACCEPTED}
+    assert count_open(buried, "no_1") == 1, "the one that was too early"
+    assert count_chosen(buried, "no_1") == 0, "it goes in no circle"
+    assert send_again(buried, "no_1", again=True) == [ACCEPTED]
+    assert send_again(buried, "no_1", again=True) == []
     exactly_one(buried.good)
 
-    assert count_open(buried) == buried.others
-    left = count_chosen(buried)
-    assert left == buried.others
+    assert count_chosen(buried) == buried.others
     for turn in range(1, 3):
-        assert replay(buried) == (1, [DEAD_AGAIN])
-        assert count_chosen(buried) == left - turn
-        assert count_chosen(buried, "--again") == count_open(buried) == buried.others
-    assert replay(buried, "--again")[0] == 1
+        assert send_again(buried) == [DEAD_AGAIN]
+        assert count_chosen(buried) == buried.others - turn
+        assert count_chosen(buried, again=True) == count_open(buried) == buried.others
+    assert send_again(buried, again=True) == [DEAD_AGAIN]
 
-    _, skipped = pipeline("skip", "--yes", "--why", "nobody needs it", *buried.filter())
-    assert len(skipped["chosen"]) == buried.others
+    skip(os.environ, choose(os.environ, buried.filter(), [], again=True), ACT)
     assert count_open(buried) == 0
-    assert count_open(buried, "--closed") >= count + 4
+    since = ("--since", buried.since.isoformat())
+    shown = subprocess.check_output(command("list", *since), env=attached(), text=True)
+    assert shown == "no dead letters\n"
     ends = dict(query(ENDS, buried.since))
     assert (ends[ACCEPTED], ends[DEAD_AGAIN]) == (good, 4)
     [(skips,)] = query(ACTS, buried.since, "skip")

@@ -69,15 +69,14 @@ def nothing_open(quick: Stack) -> None:
     skip(os.environ, left, Act("a test", "of an earlier test"))
 
 
-def bury(count: int) -> list[str]:
+def bury(letters: int) -> list[str]:
     """Have so many good orders buried by a constraint that is gone afterwards."""
     prefix = fresh("replay")
-    ids = [f"{prefix}-{n}" for n in range(count)]
+    ids = [f"{prefix}-{n}" for n in range(letters)]
     with changed(CHECK.change, CHECK.mend):
         send([Sent(one, one, value(one, customer_id="c-13")) for one in ids])
         until_handled()
-    letters = choose(os.environ, EVERY, [])
-    assert len(letters) == count
+    assert len(choose(os.environ, EVERY, [])) == letters
     return ids
 
 
@@ -90,6 +89,11 @@ def send_again() -> list[Outcome]:
 def states(outcomes: Sequence[Outcome]) -> list[str]:
     """What has become of each."""
     return [outcome.state for outcome in outcomes]
+
+
+def count(wanted: Filter) -> int:
+    """How many letters there are."""
+    return sum(row["letters"] for row in count_letters(os.environ, wanted))
 
 
 def test_what_was_mended_is_sent_again_once(nothing_open: None) -> None:
@@ -105,16 +109,15 @@ def test_what_was_mended_is_sent_again_once(nothing_open: None) -> None:
 
 def test_a_replay_reconciles(stack: Stack, judge_since: JudgeSince) -> None:
     """A record that is sent again and dead again is one more record with a letter of its own."""
-    before = all_matched(judge_since(full=True))["letters"]
     wrong = fresh("wrong")
     [(partition, offset)] = send([Sent(wrong, wrong, b"{")])
     until_handled()
     named = choose(os.environ, Filter(), [f"{TOPIC}/{partition}/{offset}"])
     outcomes = replay(os.environ, named, ACT, 1_000, lambda _: None)
     assert states(outcomes) == [DEAD_AGAIN]
-    result = all_matched(judge_since())
-    closed, still_open = before["closed"] + 1, before["open"] + 1
-    assert result["letters"] == {"open": still_open, "closed": closed}
+    result = all_matched(judge_since(full=True))
+    still_open, there = count(Filter()), count(Filter(closed=True))
+    assert result["letters"] == {"open": still_open, "closed": there - still_open}
     assert hop(result, "dead letter → outbox")["matched"] >= 2
 
 
@@ -266,9 +269,8 @@ def test_what_is_skipped_is_closed_with_its_reason(nothing_open: None) -> None:
     first, *others = choose(os.environ, EVERY, [])
     skip(os.environ, [first], Act("somebody", "a test order"))
     assert choose(os.environ, EVERY, []) == others
-    assert sum(row["letters"] for row in count_letters(os.environ, EVERY)) == 2
-    closed = count_letters(os.environ, EVERY._replace(closed=True))
-    assert sum(row["letters"] for row in closed) >= 3
+    assert count(EVERY) == 2
+    assert count(EVERY._replace(closed=True)) >= 3
     letter = find_letter(os.environ, str(first))
     assert letter is not None
     [act] = letter.acts
