@@ -592,11 +592,12 @@ def show(
 
     Exit 1 if the record at this position is no dead letter.
     """
-    from ops.letters.command import find_letter, letter_as_json, letter_lines
+    from ops.letters.command import find_letter, letter_as_json, letter_lines, say_there_is_none
 
-    letter = find_letter(make_checked_stack().env(), position)
+    env = make_checked_stack().env()
+    letter = find_letter(env, position)
     if letter is None:
-        print(json.dumps(None) if as_json else f"{position} is no dead letter")
+        print(json.dumps(None) if as_json else "\n".join(say_there_is_none(env, position)))
         raise typer.Exit(1)
     print(json.dumps(letter_as_json(letter)) if as_json else "\n".join(letter_lines(letter)))
 

@@ -180,31 +180,32 @@ def replay_step(work: Work, letters: Sequence[Position], act: Act) -> list[Outco
 def send_some(work: Work, letters: Sequence[Position], act: Act) -> list[Sent]:
     """Send the letters whose bytes are there, and write down where each went when it is there."""
     originals = find_originals(work.env, work.databases, letters)
-    records: list[Sent] = []
+    records: dict[int, Sent] = {}
     delivered: list[Sent] = []
-
-    def note_delivered() -> None:
-        while delivered:
-            record = delivered.pop()
-            note_place(work.session, record)
-            records.append(record)
-
-    planned: list[Sent] = []
     for letter in letters:
         original = originals.get(letter)
         if original is None:
             continue
         work.pace.wait(work.producer)
-        note_delivered()
+        note_places(work.session, delivered, records)
         act_id = plan(work.session, work.env, letter, "replay", act, original.message_id)
-        record = Sent(letter, act_id, None)
-        planned.append(record)
-        send(work.producer, work.env["INPUT_TOPIC"], record, original, delivered)
-    if work.producer.flush(FLUSH_SECONDS):
+        records[act_id] = Sent(letter, act_id, None)
+        send(work.producer, work.env["INPUT_TOPIC"], records[act_id], original, delivered)
+    unknown = work.producer.flush(FLUSH_SECONDS)
+    note_places(work.session, delivered, records)
+    if unknown:
         raise StackError("some records were not acknowledged: run it again, it goes on with them")
-    note_delivered()
-    acknowledged = {record.act_id for record in records}
-    return records + [record for record in planned if record.act_id not in acknowledged]
+    return list(records.values())
+
+
+def note_places(
+    session: psycopg.Connection, delivered: list[Sent], records: dict[int, Sent]
+) -> None:
+    """Write down where records are that have arrived since the last look."""
+    while delivered:
+        record = delivered.pop()
+        note_place(session, record)
+        records[record.act_id] = record
 
 
 def plan(  # noqa: PLR0913, PLR0917 - one for each column

@@ -65,11 +65,30 @@ def count_letters(env: Env, wanted: Filter) -> list[Row]:
 
 def find_letter(env: Env, wanted: str) -> Letter | None:
     """Return the letter of the record at this position, if there is one."""
+    position = read_position(wanted)
+    with open_databases(env) as databases:
+        return find_letters(databases, [position]).get(position)
+
+
+def read_position(wanted: str) -> Position:
+    """Return the position that was typed."""
     position = parse_position(wanted)
     if position is None:
         raise StackError(f"{wanted} is no position: give one such as order.events/0/57")
+    return position
+
+
+def say_there_is_none(env: Env, wanted: str) -> Iterator[str]:
+    """Yield that it is no dead letter, or that it was one, and what was done about it."""
+    position = read_position(wanted)
     with open_databases(env) as databases:
-        return find_letters(databases, [position]).get(position)
+        given = {"subscriber": databases.subscriber, **position._asdict()}
+        row = databases.service.execute(STATEMENTS["acts"].encode(), given).fetchone()
+    if row is None:
+        yield f"{wanted} is no dead letter"
+        return
+    yield f"{wanted} was a dead letter, and is closed; retention has deleted it"
+    yield from act_lines(row["acts"])
 
 
 def find_letters(databases: Databases, positions: Sequence[Position]) -> dict[Position, Letter]:
@@ -152,7 +171,7 @@ def letter_lines(letter: Letter) -> Iterator[str]:
     """Yield one letter as lines: what is wrong, where it came from, and what is in it."""
     yield f"{letter.position}, buried {at(letter.buried_at)} UTC"
     yield f"{letter.kind}: {visible(letter.reason)}"
-    yield from act_lines(letter)
+    yield from act_lines(letter.acts)
     if letter.waiting:
         yield f"{letter.waiting:,} records of its key wait until it is replayed or skipped"
     if letter.event is None:
@@ -167,9 +186,9 @@ def letter_lines(letter: Letter) -> Iterator[str]:
     yield from value_lines(letter)
 
 
-def act_lines(letter: Letter) -> Iterator[str]:
-    """Yield a line for each thing that was done about it."""
-    for act in letter.acts:
+def act_lines(acts: Sequence[Row]) -> Iterator[str]:
+    """Yield a line for each thing that was done about a letter."""
+    for act in acts:
         moment = at(datetime.fromisoformat(act["at"]))
         who = f"{moment} by {visible(act['by'])}"
         if act["sent"]:

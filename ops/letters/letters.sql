@@ -64,6 +64,15 @@ join dead_letter as letter
     and letter."offset" = wanted."offset"
 left join outbox on outbox.event_id = wanted.event_id
 
+-- name: acts
+-- What was done about one: that is kept when retention deletes the letter.
+select acts
+from dead_letter_acts
+where subscriber = %(subscriber)s
+    and topic = %(topic)s
+    and partition = %(partition)s
+    and "offset" = %(offset)s
+
 -- name: chosen
 -- The open letters that are meant, the oldest first. One that a replay has left is sent again only
 -- if that is asked for, and one that is on its way only if it is named: nothing goes in circles.

@@ -78,7 +78,7 @@ join {ranges} as ranges using (subscriber, topic, partition)
 where offset >= start and offset < stop
 
 -- name: retired_letter_landed
--- What has landed of them: the same digest as in revision 0018.
+-- What has landed of them: the same digest as in revision 0020.
 select place, concat(count(*), ' letters, digest ', sum(digest)) as contents
 from (
     select

@@ -53,7 +53,7 @@ def test_every_letter_is_counted_and_shown_as_it_came(stack: Stack) -> None:
     assert shown[1:2] == first_lines
 
 
-def test_letters_are_counted_by_kind_reason_and_time(stack: Stack) -> None:
+def test_letters_are_counted_by_kind_reason_topic_and_age(stack: Stack) -> None:
     """A filter leaves out what does not fit, and none of them is the sum."""
     bury(fresh("letters"))
     everything = json.loads(pipeline("list", "--json").stdout)
@@ -62,6 +62,9 @@ def test_letters_are_counted_by_kind_reason_and_time(stack: Stack) -> None:
     assert {row["kind"] for row in conflicts["reasons"]} == {"conflict"}
     quantities = json.loads(pipeline("list", "--reason", "quantity", "--json").stdout)
     assert all("quantity" in row["reason"] for row in quantities["reasons"])
+    assert pipeline("list", "--topic", "another.events").stdout == "no dead letters\n"
+    young = json.loads(pipeline("list", "--until", "100d", "--json").stdout)
+    assert young["letters"] == 0
     later = datetime.now(UTC).isoformat()
     assert pipeline("list", "--since", later).stdout == "no dead letters\n"
 

@@ -1,6 +1,7 @@
 """Which dead letters and events of theirs the role `purger` can delete: none that is open."""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from uuid import uuid4
 
@@ -9,6 +10,7 @@ import pytest
 from contract.events import ACCEPTED
 from migrations.retired import make_retire
 from ops.letters.acts import DEAD_AGAIN
+from ops.letters.command import say_there_is_none
 from ops.stack.stack import Stack
 from tests.client import connect, fresh, query
 
@@ -91,6 +93,11 @@ def test_only_closed_letters_are_deleted_and_noted(subscriber: str) -> None:
     """One that was sent and not followed to its end is as open as one that nobody looked at."""
     retire_letters(subscriber)
     assert names_of(query(LEFT, subscriber)) == set(OPEN)
+    place = f"{subscriber}/0/{list(LETTERS).index('skipped')}"
+    env = {**os.environ, "SUBSCRIBER": subscriber}
+    was_one, act = say_there_is_none(env, place)
+    assert was_one.startswith(f"{place} was a dead letter")
+    assert act.startswith("skip ")
     noted = "select offsets::text, letters from retired_letter where subscriber = %s"
     assert query(noted, subscriber) == [("{[3,6)}", 3)]
     acts = "select count(*) from dead_letter_act where subscriber = %s"

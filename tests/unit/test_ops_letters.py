@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contract.samples import INVALID, conflict, invalid, make_order
-from ops.letters.command import Letter, count_lines, letter_lines
+from ops.letters.command import Letter, act_lines, count_lines, letter_lines
 from ops.letters.decoded import HERE, MOST_LINES, WIDTH, decode, visible
 from ops.trace.databases import Position
 from service.record import DeadLetter, Record, payload, read
@@ -118,3 +118,18 @@ def test_a_value_of_any_depth_is_shown(depth: int) -> None:
     shown = list(decode(value, "a", "a: something is wrong"))
     assert shown[0].startswith("{")
     assert len(shown) <= MOST_LINES + 1
+
+
+def test_each_act_says_how_it_ended() -> None:
+    """A replay says where the record went and what became of it; a skip says who and why."""
+    act = {"by": "somebody", "why": "it is mended", "at": AT.isoformat(), "outcome": None}
+    replayed = act | {"act": "replay", "sent": "0/58"}
+    skipped = act | {"act": "skip", "sent": None}
+    shown = list(act_lines([replayed, replayed | {"outcome": "dead again"}, skipped]))
+    assert shown == [
+        "replay   2026-11-25 10:00:00 by somebody,"
+        " sent to partition/offset 0/58 (not known yet): it is mended",
+        "replay   2026-11-25 10:00:00 by somebody,"
+        " sent to partition/offset 0/58 (dead again): it is mended",
+        "skip     2026-11-25 10:00:00 by somebody: it is mended",
+    ]
