@@ -118,8 +118,8 @@ lock: ## resolve the packages again (needs uv)
 	@command -v uv >/dev/null || { echo "uv makes the lock: install it (pipx install uv)" >&2; exit 1; }
 	$(COMPILE) --all-extras --upgrade $(LOCKED) -o requirements.lock
 	@# What goes into the images: fewer packages, and no version but those above.
-	$(COMPILE) --extra service -c requirements.lock pyproject.toml -o service/requirements.lock
-	$(COMPILE) --extra service --extra spark --extra ops -c requirements.lock pyproject.toml -o spark/requirements.lock
+	$(COMPILE) --extra service --extra otlp -c requirements.lock pyproject.toml -o service/requirements.lock
+	$(COMPILE) --extra service --extra spark --extra ops --extra otlp -c requirements.lock pyproject.toml -o spark/requirements.lock
 
 # The version is the tool's alone: it is in an environment of its own, and in no image.
 BOM := .run/bom
