@@ -21,6 +21,7 @@ Json = dict[str, Any]
 STRING = {"type": "string"}
 ENVELOPE = ("ce_id", "ce_type", "ce_source", "ce_time", "ce_specversion")  # CloudEvents, binary
 HEADERS = (*ENVELOPE, "id", "event_type", "content-type", "traceparent")
+MAY_HAVE = ("traceparent", "tracestate")  # events of an earlier version have no tracestate
 # What every copy publishes has these fields, whatever its subject is; docs/wire.md explains them.
 AUDIT_FIELDS = (
     "audit_entry_id",
@@ -79,7 +80,7 @@ def open_message(name: str, topic: str, fields: tuple[str, ...]) -> Json:
 
 def message(name: str, topic: str, payload: Json, headers: tuple[str, ...]) -> Json:
     """Return a message and where it is."""
-    properties: Json = dict.fromkeys(headers, STRING)
+    properties: Json = dict.fromkeys((*headers, *MAY_HAVE), STRING)
     return {
         "name": name,
         "topic": topic,

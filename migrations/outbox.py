@@ -34,6 +34,12 @@ def create_outbox(aggregate_types: str, writer: str) -> str:
 DROP_OUTBOX = "drop publication outbox; drop table heartbeat, outbox"
 
 
+# A header that few events need; for the others it is empty, because it may not be null either. Its
+# writers know its bound: a CHECK would read the whole table while nobody can write.
+ADD_TRACESTATE = "alter table outbox add column tracestate text not null default '';"
+DROP_TRACESTATE = "alter table outbox drop column tracestate;"
+
+
 # A delete is not published, an insert is: a row that leaves and comes back in one transaction goes
 # out once more, with the same id and the same bytes. Whoever may do that may not delete a row.
 CREATE_RESEND = """

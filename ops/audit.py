@@ -42,7 +42,7 @@ COUNT = text(f"""
 """)  # noqa: S608 - CHOSEN is ours
 # By their ids: what is refused once more comes before the next ones, and is not chosen again.
 NEXT = text(f"""
-    select message_id, topic, partition, "offset", body
+    select message_id, topic, partition, "offset", body, traceparent, tracestate
     from audit_failure
     where {CHOSEN} and message_id > :after
     order by message_id

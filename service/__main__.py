@@ -17,7 +17,7 @@ from service.buried import Buried
 from service.consumer import RecordConsumer
 from service.database import connect_to, exit_if_missing
 from service.dedup import DedupStore, Handled, load_store
-from service.handler import Steps, handle
+from service.handler import Steps, handle, trace_nothing
 from service.health import serve_health
 from service.judge import Judge
 from service.logs import configure_logs
@@ -29,6 +29,7 @@ from service.pulse import handle_past_pulses, publish_pulses
 from service.record import Item, Record, read
 from service.refusals import Limits, find_given_up, may_give_up
 from service.settings import Settings
+from service.spans import find_spans
 from service.start import prepare
 from service.stop import Stop, leaving
 from service.write import RULE, Rule, try_out, write
@@ -59,17 +60,19 @@ def wire(settings: Settings, engine: Engine, consumer: RecordConsumer, rule: Rul
         begin_try=retry.wrap("begin", consumer.begin_try),
     )
     audit = make_audit_steps(settings, engine, consumer, retry)
+    spans = find_spans(subscriber)
     return Steps(
         write=retry.wrap("write", in_pieces(partial(claim, consumer, store, judge), poll)),
         post=audit.post,
         mark=audit.mark,
         commit=retry.wrap("commit", consumer.commit),
         settle=retry.wrap("settle", store.settle),
-        read=buried.read_again,
+        read=spans.wrap(buried.read_again) if spans else buried.read_again,
         is_to_blame=judge.is_to_blame,
         poll=poll,
         wait=retry.wait,
         publish=retry.wrap("pulse", partial(publish, engine, consumer, subscriber)),
+        trace=spans.report if spans else trace_nothing,
         repeat=audit.repeat,
     )
 

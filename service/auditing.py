@@ -83,7 +83,7 @@ def make_audit_steps(settings: Settings, engine: Engine, group: Group, retry: Re
         seconds=patience.repeat_seconds,
     )
     return AuditSteps(
-        post=partial(post_entries, patient_post, subscriber),
+        post=partial(post_entries, patient_post, subscriber, is_traced=settings.audit_trace),
         mark=retry.wrap("mark", partial(note, patient_gate)),
         repeat=repeat,
     )

@@ -1,5 +1,6 @@
 """The story of a batch: read this first."""
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Container, Sequence
 from functools import partial
@@ -46,6 +47,10 @@ def publish_nothing(_pulses: Sequence[Record]) -> None:
     """Do nothing: nobody measures how long the way takes."""
 
 
+def trace_nothing(_entries: Sequence[Entry], _letters: Sequence[DeadLetter], _begun: int) -> None:
+    """Do nothing: no collector asks for spans."""
+
+
 def wait_for_nothing(_stage: str, _attempt: int, outage: OutageError) -> None:
     """Raise the outage: there is no consumer that could keep polling."""
     raise outage
@@ -74,6 +79,8 @@ class Steps(NamedTuple):
     wait: Callable[[str, int, OutageError], None] = wait_for_nothing
     # Writes the events of pulses (service/pulse.py).
     publish: Callable[[Sequence[Record]], None] = publish_nothing
+    # Tells a collector what became of messages and dead letters since then; never waits.
+    trace: Callable[[Sequence[Entry], Sequence[DeadLetter], int], None] = trace_nothing
     # Between two batches: sends again what the audit receiver has not taken yet.
     repeat: Callable[[], None] = nothing_to_repeat
 
@@ -84,6 +91,7 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
     Nearly always the batch is one part, because each message id occurs in it once. What the write
     returns says which messages are repeats, which are conflicts, and which are not yet audited.
     """
+    begun = time.time_ns()
     parts = split_conflicts(records, steps.read)
     while parts:
         part, *others = parts
@@ -95,9 +103,11 @@ def handle(records: Sequence[Record], steps: Steps) -> None:
         if conflicts:
             write_or_bury(conflicts, letters, steps)
 
-        audit(list_unaudited(handled, known), steps)
+        entries = list_unaudited(handled, known)
+        audit(entries, steps)
         steps.settle(part)
         report([*part, *repeats], known, letters + conflicts)
+        steps.trace(entries, letters + conflicts, begun)
         if parts:
             steps.poll()
     steps.commit(records)

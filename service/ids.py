@@ -1,13 +1,11 @@
 """Ids are derived, never random: handling a message again repeats its rows, events and keys."""
 
-import re
 from functools import cache
 from hashlib import sha1
 from uuid import uuid5
 
 from contract.names import NAMESPACE, SUBSCRIBER
-
-TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+from contract.trace import Trace
 
 # The first digit of a UUID's fourth group: RFC 9562 fixes its two highest bits.
 VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
@@ -36,10 +34,14 @@ def namespace(subscriber: str) -> bytes:
     return uuid5(NAMESPACE, f"subscriber/{subscriber}").bytes
 
 
-def traceparent(received: str | None, event_id: str) -> str:
+def traceparent(trace: Trace | None, event_id: str) -> str:
     """Return the caller's trace, or one derived from the event: a header is never null."""
-    if received and TRACEPARENT.fullmatch(received):
-        return received
+    if trace is not None:
+        return trace.parent
     digits = event_id.replace("-", "")
-    span_id = digits[:16]
-    return f"00-{digits}-{span_id}-00"
+    return f"00-{digits}-{span_id_of(event_id)}-00"
+
+
+def span_id_of(event_id: str) -> str:
+    """Return the id of the span in which an event comes about."""
+    return event_id.replace("-", "")[:16]

@@ -8,9 +8,10 @@ import structlog
 from pydantic_core import to_json
 from sqlalchemy import Engine, Row, text
 
+from contract.trace import Trace
 from service import metrics
 from service.database import classify_errors, wait_out_refusals
-from service.post import Answers, AuditItem, Failure, derive_key
+from service.post import Answers, AuditItem, Failure, derive_key, trace_headers
 from service.record import Record
 from service.refusals import Cause
 
@@ -30,6 +31,8 @@ MARK = text("""
             partition int,
             "offset" bigint,
             body json,
+            traceparent text,
+            tracestate text,
             is_taken bool,
             is_refused bool,
             reason text
@@ -38,7 +41,16 @@ MARK = text("""
 
     failed as (
         insert into audit_failure as known (
-            subscriber, message_id, topic, partition, "offset", body, reason, retry_at
+            subscriber,
+            message_id,
+            topic,
+            partition,
+            "offset",
+            body,
+            traceparent,
+            tracestate,
+            reason,
+            retry_at
         )
         select
             :subscriber,
@@ -47,6 +59,8 @@ MARK = text("""
             partition,
             "offset",
             body,
+            traceparent,
+            tracestate,
             reason,
             case when not is_refused then now() + make_interval(secs => :repeat_seconds) end
         from answer
@@ -98,7 +112,7 @@ CLAIM_DUE = text("""
         limit :limit
         for update skip locked
     ))
-    returning message_id, topic, partition, "offset", body
+    returning message_id, topic, partition, "offset", body, traceparent, tracestate
 """)
 
 
@@ -167,10 +181,12 @@ def make_row(message_id: str, failure: Failure | None) -> dict[str, Any]:
     """Return what is stored of an answer."""
     if failure is None:
         return {"message_id": message_id, "is_taken": True}
+    item = failure.item
     return {
         "message_id": message_id,
-        **failure.item.record.place,
-        "body": failure.item.body,
+        **item.record.place,
+        **trace_headers(item.trace),
+        "body": item.body,
         "is_taken": False,
         "is_refused": failure.is_refused,
         "reason": failure.reason,
@@ -208,4 +224,6 @@ def read_item(row: Row[Any], subscriber: str) -> AuditItem:
     """Return an entry as it was sent first; of its record only the place is kept."""
     record = Record(row.topic, row.partition, row.offset, None, None, [])
     key = derive_key(row.message_id, subscriber)
-    return AuditItem(row.message_id, key, row.body, record)
+    has_trace = row.traceparent is not None
+    trace = Trace(row.traceparent, row.tracestate or "") if has_trace else None
+    return AuditItem(row.message_id, key, row.body, record, trace)

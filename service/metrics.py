@@ -49,3 +49,7 @@ LAG = Gauge(
     "Records not yet handled",
     ["partition"],
 )
+SPANS_DROPPED = Counter(
+    "spans_dropped",
+    "Spans that did not reach the collector; nothing else is lost with them",
+)

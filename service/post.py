@@ -8,6 +8,7 @@ from pydantic_core import from_json, to_json
 
 from contract.audit import AuditBody
 from contract.names import SUBSCRIBER
+from contract.trace import PARENT_HEADER, STATE_HEADER, Trace
 from service.ids import derive
 from service.outage import OutageError
 from service.record import Message, Record, clean
@@ -38,6 +39,7 @@ class AuditItem(NamedTuple):
     idempotency_key: str
     body: AuditBody
     record: Record  # that it is about
+    trace: Trace | None = None  # beside the body, so that the key belongs to the same bytes
 
 
 class Failure(NamedTuple):
@@ -85,12 +87,13 @@ class RefusedRequestError(Exception):
         return Failure(item, self.status, self.detail)
 
 
-def make_item(entry: Entry, subscriber: str = SUBSCRIBER) -> AuditItem:
+def make_item(entry: Entry, subscriber: str = SUBSCRIBER, *, is_traced: bool = True) -> AuditItem:
     """Return what the receiver is sent about a message."""
     message = entry.message
     key = derive_key(message.message_id, subscriber)
     body = audit_body(message, entry.outcome, subscriber)
-    return AuditItem(message.message_id, key, body, message.record)
+    trace = message.trace if is_traced else None
+    return AuditItem(message.message_id, key, body, message.record, trace)
 
 
 def derive_key(message_id: str, subscriber: str) -> str:
@@ -98,9 +101,11 @@ def derive_key(message_id: str, subscriber: str) -> str:
     return derive("audit", message_id, subscriber)
 
 
-def post_entries(post: Post, subscriber: str, entries: Sequence[Entry]) -> Answers:
+def post_entries(
+    post: Post, subscriber: str, entries: Sequence[Entry], *, is_traced: bool = True
+) -> Answers:
     """Post what the receiver is sent about these messages."""
-    items = [make_item(entry, subscriber) for entry in entries]
+    items = [make_item(entry, subscriber, is_traced=is_traced) for entry in entries]
     return post(items)
 
 
@@ -145,7 +150,7 @@ def post_batch(receiver: Receiver, items: Sequence[AuditItem]) -> Answers:
     sent = []
     for item in items:
         pair = {"idempotency_key": item.idempotency_key, "body": item.body}
-        sent.append(pair)
+        sent.append(pair | trace_headers(item.trace))
     body = to_json({"items": sent})
     digest = sha256(body).hexdigest()
     key = derive("audit-request", digest)
@@ -172,10 +177,21 @@ def post_single(receiver: Receiver, items: Sequence[AuditItem]) -> Answers:
     """Send the only item with its key as header, as a receiver wants it that knows no batches."""
     [item] = items
     body = to_json(item.body)
-    response = send(receiver, "/audit-entries", item.idempotency_key, body)
+    traced = trace_headers(item.trace)
+    response = send(receiver, "/audit-entries", item.idempotency_key, body, traced)
     detail = read_detail(response)
     answer = judge(item, response.status, detail, response.retry_after)
     return {item.message_id: answer}
+
+
+def trace_headers(trace: Trace | None) -> dict[str, str]:
+    """Return a trace under the names of its headers, as an entry of a batch has it too."""
+    if trace is None:
+        return {}
+    headers = {PARENT_HEADER: trace.parent}
+    if trace.state:
+        headers[STATE_HEADER] = trace.state
+    return headers
 
 
 def judge(item: AuditItem, status: int, detail: str, retry_after: float = 0) -> Failure | None:

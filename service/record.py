@@ -2,10 +2,13 @@
 
 import re
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from contract.order import VALUE_LIMIT, InvalidOrderError, Order, parse_order, total
+from contract.trace import PARENT_HEADER, STATE_HEADER, Trace
+from contract.trace import read_trace as read_headers
 
 VALUE_KEPT = 64 * 1024  # of a dead letter's value; the rest is on the topic for its retention
 REST_KEPT = 16 * 1024  # of its key and headers together
@@ -43,7 +46,7 @@ class Message(NamedTuple):
     value_sha256: str
     order: Order
     total: str
-    traceparent: str | None
+    trace: Trace | None
     sequence: int | None = None  # its number among the others, if its producer numbers them
 
 
@@ -113,12 +116,18 @@ def read_message_id(record: Record) -> str:
     return message_id
 
 
-def read_trace(record: Record) -> str | None:
+def read_trace(record: Record) -> Trace | None:
     """Return the caller's trace; a broken one, or two of them, harm no order."""
-    traces = record.header_values("traceparent")
-    if len(traces) != 1:
+    parents = record.header_values(PARENT_HEADER)
+    if not parents:
         return None
-    return traces[0].decode("ascii", "replace")
+    states = record.header_values(STATE_HEADER)
+    return read_headers(as_text(parents), as_text(states))
+
+
+def as_text(values: Sequence[bytes]) -> list[str]:
+    """Return values of which the good ones are ASCII."""
+    return [value.decode("ascii", "replace") for value in values]
 
 
 def read_sequence(record: Record) -> int | None:

@@ -17,6 +17,7 @@ from service.outage import OutageError
 
 ANSWER_LIMIT = 8 * 1024 * 1024  # an answer without an end must not fill the memory
 CHUNK = 64 * 1024
+NO_HEADERS: Mapping[str, str] = {}
 
 
 class Receiver(NamedTuple):
@@ -83,12 +84,19 @@ def within(pool: Any, networks: Sequence[Network]) -> Any:
     return Pool
 
 
-def send(receiver: Receiver, path: str, key: str, body: bytes) -> Response:
+def send(
+    receiver: Receiver,
+    path: str,
+    key: str,
+    body: bytes,
+    more_headers: Mapping[str, str] = NO_HEADERS,
+) -> Response:
     """Send one request; a lost, late or endless answer is an outage, as its effect is unknown."""
     deadline = time.monotonic() + receiver.timeout
     headers = {
         "Content-Type": "application/json",
         "Idempotency-Key": f'"{key}"',
+        **more_headers,
     }
     content = b""
     try:

@@ -59,6 +59,7 @@ class Settings(BaseSettings):
     # "single": an entry in each request, with its key as header, for a receiver without batches.
     # "none": nothing is posted; what is handled meanwhile is never posted by itself.
     audit_mode: Literal["batch", "single", "none"] = "batch"
+    audit_trace: bool = True  # false for a receiver that refuses fields which it does not know
     # An entry that alone gets 404, 409 or 425 holds nobody up. It is sent again this often ...
     audit_repeat_seconds: Annotated[float, Field(gt=0)] = 10
     audit_patience_seconds: float = 900  # ... until it counts as refused for good

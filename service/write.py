@@ -12,11 +12,12 @@ from sqlalchemy import Connection, Engine, TextClause, text
 
 from contract.events import ACCEPTED, EVENTS, Event
 from contract.names import SUBSCRIBER
+from contract.trace import Trace
 from service.database import classify_errors
 from service.dedup import Handled
 from service.ids import derive, traceparent
 from service.logs import exit_with_error
-from service.record import DeadLetter, Item, Message, payload
+from service.record import DeadLetter, Item, Message, payload, read_trace
 from service.rule import COLUMNS, facts
 
 HERE = Path(__file__).parent
@@ -235,8 +236,8 @@ def letter_row(letter: DeadLetter, subscriber: str) -> dict[str, Any]:
         **place,
         "is_message": False,
         "event_id": event_id,
-        "traceparent": traceparent(None, event_id),
         "dead_letter": payload(letter, subscriber),
+        **trace_columns(read_trace(letter.record), event_id),
     }
 
 
@@ -251,10 +252,18 @@ def message_row(message: Message, subscriber: str, further_types: list[str]) -> 
         "value_sha256": f"\\x{message.value_sha256}",
         "sequence": message.sequence,
         "event_id": event_id,
-        "traceparent": traceparent(message.traceparent, event_id),
+        **trace_columns(message.trace, event_id),
     }
     if further_types:
         row["further_ids"] = {
             event_type: derive(event_type, message_id, subscriber) for event_type in further_types
         }
     return row
+
+
+def trace_columns(trace: Trace | None, event_id: str) -> dict[str, str]:
+    """Return in whose trace an event is; what few messages have is in few rows."""
+    columns = {"traceparent": traceparent(trace, event_id)}
+    if trace and trace.state:
+        columns["tracestate"] = trace.state
+    return columns

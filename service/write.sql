@@ -29,6 +29,7 @@ with delivered as materialized (
         event_id uuid,
         further_ids json,
         traceparent text,
+        tracestate text,
         dead_letter json,
         {columns}
     )
@@ -92,7 +93,15 @@ buried as (
 ),
 
 event (
-    n, is_further, event_id, aggregate_type, aggregate_id, event_type, traceparent, payload
+    n,
+    is_further,
+    event_id,
+    aggregate_type,
+    aggregate_id,
+    event_type,
+    traceparent,
+    tracestate,
+    payload
 ) as (
     select
         item.n,
@@ -105,13 +114,14 @@ event (
         decided.aggregate_id,
         decided.event_type,
         item.traceparent,
+        item.tracestate,
         decided.payload
     from decided
     join item using (message_id)
 
     union all
 
-    select n, false, event_id, null, null, null, traceparent, null
+    select n, false, event_id, null, null, null, traceparent, tracestate, null
     from undecided
     join item using (message_id)
 
@@ -125,6 +135,7 @@ event (
         concat_ws('/', topic, partition, "offset"),
         'record-dead-lettered',
         traceparent,
+        tracestate,
         dead_letter
     from item
     join buried using (topic, partition, "offset")
@@ -132,9 +143,16 @@ event (
 
 published as (
     insert into outbox (
-        event_id, aggregate_type, aggregate_id, event_type, traceparent, payload
+        event_id, aggregate_type, aggregate_id, event_type, traceparent, tracestate, payload
     )
-    select event_id, aggregate_type, aggregate_id, event_type, traceparent, payload
+    select
+        event_id,
+        aggregate_type,
+        aggregate_id,
+        event_type,
+        traceparent,
+        coalesce(tracestate, ''),
+        payload
     from event
     order by n, is_further
     on conflict do nothing

@@ -24,6 +24,7 @@ from spark.landing.landing_query import (
     hold_landing,
     start_landing,
 )
+from spark.landing.spans import find_append
 from spark.lease import Lease
 from spark.parts import load_parts
 from spark.session import describe, exit_with_error, log_progress, make_session
@@ -109,12 +110,13 @@ def land(
     spark: SparkSession, settings: Settings, topics: Sequence[str], lease: Lease, *, once: bool
 ) -> None:
     """Land until the query ends; if it fails, say so if records or files were lost meanwhile."""
+    append = find_append()
     try:
-        query = start_landing(spark, settings, topics, once=once)
+        query = start_landing(spark, settings, topics, once=once, append=append)
         while not ended(query, settings.land_trigger_seconds, lease):
             log_progress("the clock was set back: start the query again, or it waits as long")
             query.stop()
-            query = start_landing(spark, settings, topics, once=once)
+            query = start_landing(spark, settings, topics, once=once, append=append)
     except StreamingQueryException:
         lease.beat("its query has ended")
         end_if_lost(lease)

@@ -9,6 +9,7 @@ from access.audit import NO_FILE
 from service.audit.app import create_app
 from service.audit.callers import refuse_without_tokens
 from service.audit.settings import Settings
+from service.audit.spans import find_spans
 from service.database import connect_to
 from service.logs import configure_logs
 
@@ -26,7 +27,7 @@ def main() -> None:
         options=f"-c lock_timeout={settings.audit_lock_timeout_ms}",
     )
     uvicorn.run(
-        create_app(settings, engine),
+        create_app(settings, engine, find_spans()),
         host=settings.audit_host,
         port=settings.audit_port,
         log_level="warning",

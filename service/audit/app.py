@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from sqlalchemy import Engine
 from starlette.applications import Starlette
@@ -15,39 +17,52 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from access.audit import NO_FILE
+from contract.trace import PARENT_HEADER, STATE_HEADER, Trace, read_trace
 from service.audit.callers import require_token
 from service.audit.entry import KEY_HEADER, Answer, Entry, check, problem
 from service.audit.limits import Buckets, limit_headers, limit_rate
 from service.audit.settings import Settings
-from service.audit.store import record
+from service.audit.spans import Spans
+from service.audit.store import Note, record
 from service.database import DATA, is_reachable
 from service.outage import OutageError, RefusedError
 
 LOCK_NOT_AVAILABLE = "55P03"
-Pair = tuple[Any, Any]  # an idempotency key and a body, neither of them checked yet
 
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"
 
 
-def create_app(settings: Settings, engine: Engine) -> ASGIApp:
+class Item(NamedTuple):
+    """What was sent about one entry."""
+
+    key: Any  # neither it nor the body is checked yet
+    body: Any
+    trace: Trace | None
+
+
+def create_app(settings: Settings, engine: Engine, spans: Spans) -> ASGIApp:
     """Return the application, with everything it needs handed in."""
+    answer_items = partial(answer, engine, spans)
 
     async def post_entry(request: Request) -> Response:
         key = read_key(request)
         body = await read_json(request, settings)
-        [answered] = await run_in_threadpool(answer, engine, caller_of(request), [(key, body)])
+        headers = request.headers
+        trace = read_trace(headers.getlist(PARENT_HEADER), headers.getlist(STATE_HEADER))
+        item = Item(key, body, trace)
+        [answered] = await run_in_threadpool(answer_items, caller_of(request), [item])
         return respond(answered)
 
     async def post_batch(request: Request) -> Response:
         body = await read_json(request, settings)
-        pairs = read_items(body, settings.audit_batch_items)
-        answers = await run_in_threadpool(answer, engine, caller_of(request), pairs)
-        items = []
-        for (key, _), answered in zip(pairs, answers, strict=True):
-            item = {"idempotency_key": key, **answered._asdict()}
-            items.append(item)
-        return JSONResponse({"items": items})
+        items = read_items(body, settings.audit_batch_items)
+        answers = await run_in_threadpool(answer_items, caller_of(request), items)
+        answered_items = []
+        for item, answered in zip(items, answers, strict=True):
+            answered_item = {"idempotency_key": item.key, **answered._asdict()}
+            answered_items.append(answered_item)
+        return JSONResponse({"items": answered_items})
 
     async def readyz(_request: Request) -> Response:
         if await run_in_threadpool(is_reachable, engine):
@@ -89,28 +104,36 @@ def read_key(request: Request) -> str:
     return key[1]
 
 
-def read_items(body: Any, limit: int) -> list[Pair]:
-    """Return the key and the body of each item, or raise what is wrong with the batch."""
+def read_items(body: Any, limit: int) -> list[Item]:
+    """Return what the batch says of each entry, or raise what is wrong with it."""
     is_object = isinstance(body, dict)
-    items = body.get("items") if is_object else None
-    if not items or not isinstance(items, list):
+    sent = body.get("items") if is_object else None
+    if not sent or not isinstance(sent, list):
         raise HTTPException(400, "items: should be a list with at least one object")
-    if len(items) > limit:
+    if len(sent) > limit:
         raise HTTPException(413, f"items: at most {limit} are allowed")
-    pairs = []
-    for item in items:
-        if not isinstance(item, dict):
+    items = []
+    for one in sent:
+        if not isinstance(one, dict):
             raise HTTPException(400, "items: should hold nothing but objects")
-        pair = item.get("idempotency_key"), item.get("body")
-        pairs.append(pair)
-    return pairs
+        trace = read_trace(texts(one, PARENT_HEADER), texts(one, STATE_HEADER))
+        items.append(Item(one.get("idempotency_key"), one.get("body"), trace))
+    return items
 
 
-def answer(engine: Engine, caller: str | None, pairs: list[Pair]) -> list[Answer]:
+def texts(one: Mapping[str, Any], name: str) -> list[str]:
+    """Return what an object has under a name as headers would have it: once, if it is a text."""
+    value = one.get(name)
+    return [value] if isinstance(value, str) else []
+
+
+def answer(engine: Engine, spans: Spans, caller: str | None, items: list[Item]) -> list[Answer]:
     """Return an answer for each key and body; all are checked before any SQL."""
-    checked = [check(key, body) for key, body in pairs]
-    entries = [entry for entry in checked if isinstance(entry, Entry)]
-    recorded = iter(record_entries(engine, caller, entries))
+    begun = time.time_ns()
+    checked = [check(*item) for item in items]
+    entries = spans.enter(entry for entry in checked if isinstance(entry, Entry))
+    note = partial(spans.report, begun=begun)
+    recorded = iter(record_entries(engine, caller, entries, note))
     answers = []
     for found in checked:
         answered = next(recorded) if isinstance(found, Entry) else found
@@ -118,12 +141,14 @@ def answer(engine: Engine, caller: str | None, pairs: list[Pair]) -> list[Answer
     return answers
 
 
-def record_entries(engine: Engine, caller: str | None, entries: list[Entry]) -> list[Answer]:
+def record_entries(
+    engine: Engine, caller: str | None, entries: list[Entry], note: Note
+) -> list[Answer]:
     """Record what passed the check; what the database says instead is an answer to all."""
     if not entries:
         return []
     try:
-        return record(engine, caller, entries)
+        return record(engine, caller, entries, note)
     except OutageError as outage:
         status, detail = 503, "the database does not answer"
         if outage.sqlstate == LOCK_NOT_AVAILABLE:

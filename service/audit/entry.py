@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from contract.audit import AuditBody
 from contract.events import ACCEPTED
 from contract.strict_json import describe
+from contract.trace import Trace
 from service.ids import derive
 
 # A structured-field String: the draft of the Idempotency-Key header wants the quotes.
@@ -41,12 +42,14 @@ class Entry(NamedTuple):
     idempotency_key: str
     body: AuditBody
     answer: Document  # a pure function of the other two
+    trace: Trace | None = None  # of its event, and no part of what its key belongs to
+    caused_by: str | None = None  # the span that sent it, if it is recorded in a span of its own
 
 
 RECEIVED = TypeAdapter(Received)
 
 
-def check(key: Any, body: Any) -> Entry | Answer:
+def check(key: Any, body: Any, trace: Trace | None = None) -> Entry | Answer:
     """Return the entry, or the problem that is its answer."""
     received = {"idempotency_key": key, "body": body}
     try:
@@ -65,7 +68,7 @@ def check(key: Any, body: Any) -> Entry | Answer:
         "outcome": checked["outcome"],
         "body_sha256": hash_body(checked),
     }
-    return Entry(key, checked, answer)
+    return Entry(key, checked, answer, trace)
 
 
 def hash_body(body: AuditBody) -> str:

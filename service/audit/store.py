@@ -1,6 +1,6 @@
 """What a request writes: audit entries and their events in one statement, each key once."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 from pydantic_core import to_json
@@ -8,14 +8,18 @@ from sqlalchemy import Connection, Engine, text
 
 from service.audit.entry import Answer, Document, Entry, problem
 from service.database import classify_errors
+from service.ids import traceparent
 
 # The primary key decides which of two requests was first. A key whose first request is still in
 # progress makes this statement wait, for as long as lock_timeout allows. An entry and its event
 # have the same id.
 RECORD = text("""
     with item as materialized (
-        select *, replace(audit_entry_id::text, '-', '') as digits
-        from json_populate_recordset(null::audit_entry, cast(:entries as json)) with ordinality
+        select *
+        from rows from (
+            json_populate_recordset(null::audit_entry, cast(:entries as json)),
+            json_to_recordset(cast(:entries as json)) as (traceparent text, tracestate text)
+        ) with ordinality
     ),
 
     entry as (
@@ -36,14 +40,15 @@ RECORD = text("""
 
     published as (
         insert into outbox (
-            event_id, aggregate_type, aggregate_id, event_type, traceparent, payload
+            event_id, aggregate_type, aggregate_id, event_type, traceparent, tracestate, payload
         )
         select
             audit_entry_id,
             'audit',
             order_id,
             'audit-entry-recorded',
-            concat('00-', digits, '-', left(digits, 16), '-00'),
+            traceparent,
+            tracestate,
             answer
         from item
         join entry using (idempotency_key)
@@ -61,6 +66,9 @@ FIND_RECORDED = text("""
 """)
 
 
+Note = Callable[[Sequence[Entry]], object]  # is told which entries were recorded just now
+
+
 class Known(NamedTuple):
     """What was answered to the first request with a key, and to whom; to anybody, if it is old."""
 
@@ -68,8 +76,13 @@ class Known(NamedTuple):
     caller: str | None
 
 
-def record(engine: Engine, caller: str | None, entries: Sequence[Entry]) -> list[Answer]:
-    """Return an answer for each entry: made now, replayed, or refused.
+def record(
+    engine: Engine,
+    caller: str | None,
+    entries: Sequence[Entry],
+    note: Note,
+) -> list[Answer]:
+    """Return an answer for each entry: made now, replayed, or refused; note those made now.
 
     A key is refused if it was used with another body, or by another caller.
     """
@@ -79,9 +92,10 @@ def record(engine: Engine, caller: str | None, entries: Sequence[Entry]) -> list
     rows = [make_row(entry, caller) for entry in first_of_key.values()]
     with classify_errors(), engine.connect() as connection:
         parameters = {"entries": to_json(rows).decode()}
-        recorded_now = connection.scalars(RECORD, parameters)
-        recorded_before = first_of_key.keys() - set(recorded_now)
+        recorded_now = set(connection.scalars(RECORD, parameters))
+        recorded_before = first_of_key.keys() - recorded_now
         known = find_answers(connection, recorded_before)
+    note([first_of_key[key] for key in recorded_now])
     answers = []
     for entry in entries:
         key = entry.idempotency_key
@@ -104,6 +118,8 @@ def make_row(entry: Entry, caller: str | None) -> Document:
     row: Document = {**entry.body, **entry.answer}
     row["answer"] = entry.answer
     row["caller"] = caller
+    row["traceparent"] = traceparent(entry.trace, entry.answer["audit_entry_id"])
+    row["tracestate"] = entry.trace.state if entry.trace else ""
     return row
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic_settings import BaseSettings
 
+from access.collector import CollectorSettings
 from connect.settings import Settings as Setup
 from contract.names import DATABASE, OTHER_OUTBOXES
 from migrations import server
@@ -39,13 +40,14 @@ class PythonPart(NamedTuple):
 
 # Where entries may go. The files beside these have to be mounted, so .env alone does not give them.
 AUDIT_PLACES = {"audit_allowed_hosts", "audit_allowed_networks"}
+SPANS = {*CollectorSettings.model_fields} - {"otel_service_name"}  # the name is each part's own
 CORE = {
     "migrations": PythonPart("migrations", {*Migrations.model_fields}),
     "topics": PythonPart("topics", {*Setup.model_fields}),
     "connector": PythonPart("connectors", {*Setup.model_fields}),
-    "audit": PythonPart("audit", {*Audit.model_fields}),
-    "service": PythonPart("service", {*Service.model_fields, *AUDIT_PLACES}),
-    "land": PythonPart("land", {*Spark.model_fields}),
+    "audit": PythonPart("audit", {*Audit.model_fields, *SPANS}),
+    "service": PythonPart("service", {*Service.model_fields, *AUDIT_PLACES, *SPANS}),
+    "land": PythonPart("land", {*Spark.model_fields, *SPANS}),
 }
 # Each stack has its own place for these; that a part knows the place is compared.
 PLACES = {"AUDIT_HOST", "AUDIT_PORT", "SERVICE_HOST", "SERVICE_PORT", "SPARK_JARS_DIR"}

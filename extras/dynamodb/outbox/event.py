@@ -26,6 +26,7 @@ class Event(NamedTuple):
     event_type: str
     value: str  # JSON
     traceparent: str
+    tracestate: str = ""
 
     def headers(self) -> list[tuple[str, str | bytes | None]]:
         """Return the headers; a subscriber may take the event's id for its message's id."""
@@ -36,6 +37,8 @@ class Event(NamedTuple):
             "traceparent": self.traceparent,
             "content-type": "application/json",
         }
+        if self.tracestate:
+            named["tracestate"] = self.tracestate
         return [(name, text.encode()) for name, text in named.items()]
 
 
@@ -55,7 +58,8 @@ def tallied(message: Message, topic: str) -> Event:
         topic=topic,
         event_type=TALLIED,
         value=to_json(value).decode(),
-        traceparent=traceparent(message.traceparent, event_id),
+        traceparent=traceparent(message.trace, event_id),
+        tracestate=message.trace.state if message.trace else "",
     )
 
 
@@ -64,13 +68,15 @@ def buried(letter: DeadLetter, topic: str) -> Event:
     record = letter.record
     position = f"{record.topic}/{record.partition}/{record.offset}"
     event_id = derive("dead-letter", position, SUBSCRIBER)
+    trace = read_trace(record)
     return Event(
         aggregate_id=position,
         event_id=event_id,
         topic=topic,
         event_type=BURIED,
         value=to_json(payload(letter, SUBSCRIBER)).decode(),
-        traceparent=traceparent(read_trace(record), event_id),
+        traceparent=traceparent(trace, event_id),
+        tracestate=trace.state if trace else "",
     )
 
 
@@ -80,6 +86,6 @@ def to_item(event: Event, expires_at: int) -> Item:
 
 
 def from_item(item: Mapping[str, Any]) -> Event:
-    """Return the event in an item of the outbox."""
-    fields = {name: item[name] for name in Event._fields}
+    """Return the event in an item of the outbox; one of an earlier version has no tracestate."""
+    fields = {name: item[name] for name in Event._fields if name in item}
     return Event(**fields)
