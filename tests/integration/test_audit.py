@@ -249,6 +249,84 @@ def test_single_and_batch_know_each_other(spoiled: Stack) -> None:
     assert effects(key) == 1
 
 
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+STATE = "vendor=1"
+TRACE = {"traceparent": PARENT, "tracestate": STATE}
+
+
+def post_traced(stack: Stack, key: str, entry: Any, trace: dict[str, Any]) -> Any:
+    """Post a batch of one entry with a trace beside its body; return its answer."""
+    document = {"items": [{"idempotency_key": key, "body": entry, **trace}]}
+    url = f"{stack.env()['AUDIT_URL']}{URL}/batch"
+    [item] = requests.post(url, json=document, timeout=10).json()["items"]
+    return item
+
+
+def trace_of(key: str) -> tuple[str, str]:
+    """Return the trace of the event of an entry."""
+    [found] = query(
+        "select traceparent, tracestate from outbox where payload->>'idempotency_key' = %s",
+        key,
+        database="audit",
+    )
+    parent, state = found
+    return parent, state
+
+
+def test_the_trace_of_an_entry_is_that_of_its_event(spoiled: Stack) -> None:
+    """Beside the body in a batch, as headers of a single entry."""
+    in_batch, single = str(uuid4()), str(uuid4())
+    assert post_traced(spoiled, in_batch, body(), TRACE)["status"] == 201
+    assert post(spoiled, single, body(), **TRACE).status_code == 201
+    assert trace_of(in_batch) == trace_of(single) == (PARENT, STATE)
+
+
+@pytest.mark.parametrize("sent", [{}, TRACE])
+def test_an_entry_may_come_again_with_another_trace_or_none(
+    spoiled: Stack, sent: dict[str, str]
+) -> None:
+    """Its key belongs to its body alone: what an older version has sent first is known."""
+    key = str(uuid4())
+    first = post_traced(spoiled, key, body(), sent)
+    trace = trace_of(key)
+    for again in (TRACE, {}, {"traceparent": PARENT.replace("4bf9", "0000")}):
+        assert post_traced(spoiled, key, body(), again) == first
+        answer = post(spoiled, key, body(), **again)
+        assert (answer.status_code, answer.json()) == (201, first["body"])
+    assert effects(key) == 1
+    assert trace_of(key) == trace, "an event is never changed"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"traceparent": "00-zz", "tracestate": STATE},
+        {"traceparent": 1},
+        {"traceparent": [PARENT]},
+        {"tracestate": STATE},
+        {"traceparent": None, "tracestate": None},
+    ],
+)
+def test_a_broken_trace_harms_no_entry(spoiled: Stack, broken: dict[str, Any]) -> None:
+    """Its event has another one, which is derived from the entry, and no state."""
+    key = str(uuid4())
+    answer = post_traced(spoiled, key, body(), broken)
+    assert answer["status"] == 201
+    parent, state = trace_of(key)
+    digits = answer["body"]["audit_entry_id"].replace("-", "")
+    assert parent == f"00-{digits}-{digits[:16]}-00"
+    assert state == ""
+
+
+def test_a_broken_state_is_dropped_alone(spoiled: Stack) -> None:
+    """The trace goes on without it."""
+    for state in ("no equals sign", 1, ["a=1"], "x" * 10_000):
+        key = str(uuid4())
+        answer = post_traced(spoiled, key, body(), {"traceparent": PARENT, "tracestate": state})
+        assert answer["status"] == 201
+        assert trace_of(key) == (PARENT, "")
+
+
 def test_a_batch_that_is_too_long_is_413(spoiled: Stack) -> None:
     """More than a thousand entries are refused before any is checked."""
     assert post_batch(spoiled, *[("k", {})] * 1001).status_code == 413

@@ -26,7 +26,7 @@ from service.handler import Steps, handle
 from service.ids import derive
 from service.mark import Patience, claim_due
 from service.outage import AbandonedError, Retry
-from service.record import Record
+from service.record import Headers, Record
 from service.settings import Settings
 from service.write import write
 from tests.builders import record, value
@@ -45,6 +45,7 @@ class Front:
         self.status_of: dict[str, int] = {}  # by message id
         self.requests = 0
         self.sent: dict[str, set[bytes]] = defaultdict(set)  # the bodies under each key
+        self.traces: dict[str, list[Any]] = defaultdict(list)  # by message id, as they were sent
 
     def handle(self, request: Request, body: bytes) -> None:
         """Answer a batch."""
@@ -54,6 +55,8 @@ class Front:
             verbatim = to_json(item["body"])
             assert verbatim in body
             self.sent[item["idempotency_key"]].add(verbatim)
+            trace = (item.get("traceparent"), item.get("tracestate"))
+            self.traces[item["body"]["message_id"]].append(trace)
         if self.status_of_all:
             request.answer(self.status_of_all, to_json({"detail": DETAIL}))
             return
@@ -298,6 +301,41 @@ def test_control_if_it_were_an_outage_it_would_hold_up_everybody(
     with pytest.raises(AbandonedError):
         handle(records, worker.steps())
     assert worker.marks() == {"audited": 0, "refused": 0, "open": 50}
+
+
+TRACE = ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "vendor=1")
+
+
+def test_an_entry_is_sent_again_with_its_trace(front: Front, make_worker: MakeWorker) -> None:
+    """As it was sent first; one that had none, such as of an older version, has none again."""
+    worker = make_worker(give_up)
+    headers: Headers = [("traceparent", TRACE[0].encode()), ("tracestate", TRACE[1].encode())]
+    traced, plain = fresh("m"), fresh("m")
+    records = [record(traced, value(traced), headers), record(plain, value(plain))]
+    front.status_of = dict.fromkeys([traced, plain], 409)
+    handle(records, worker.steps())
+    front.status_of.clear()
+    repeat = worker.steps().repeat
+    until(
+        lambda: (repeat(), worker.marks())[1],
+        lambda marks: marks["open"] == 0,
+        10,
+        "they were not repeated",
+    )
+    assert front.traces == {traced: [TRACE, TRACE], plain: [(None, None)] * 2}
+    exactly_one([traced, plain])
+
+
+def test_a_receiver_that_knows_no_traces_is_sent_none(
+    front: Front, make_worker: MakeWorker
+) -> None:
+    """AUDIT_TRACE=false; the event of the message has its trace all the same."""
+    worker = make_worker(give_up, audit_trace=False)
+    traced = fresh("m")
+    handle([record(traced, value(traced), [("traceparent", TRACE[0].encode())])], worker.steps())
+    assert front.traces == {traced: [(None, None)]}
+    event = query("select traceparent from outbox where payload->>'message_id' = %s", traced)
+    assert event == [(TRACE[0],)]
 
 
 def test_only_ten_are_put_aside_at_a_time(front: Front, make_worker: MakeWorker) -> None:

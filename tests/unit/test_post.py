@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from access.audit import AuditAccess
 from contract.events import ACCEPTED
+from contract.trace import Trace
 from ops.fault_proxy import Request, StubServer
 from service.audit.entry import KEY_HEADER
 from service.handler import split_conflicts
@@ -35,6 +36,7 @@ DETAIL = "total: should be smaller"
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 REFUSAL = Response(400, b"{}", retry_after=0)
 MANY = 1000
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 class Received(NamedTuple):
@@ -43,6 +45,7 @@ class Received(NamedTuple):
     path: str
     key: str
     body: bytes
+    trace: tuple[str | None, str | None]
 
 
 class StubReceiver:
@@ -62,7 +65,8 @@ class StubReceiver:
     def handle(self, request: Request, body: bytes) -> None:
         """Keep the request and answer it."""
         key = request.headers["Idempotency-Key"]
-        self.received.append(Received(request.path, key, body))
+        trace = (request.headers["traceparent"], request.headers["tracestate"])
+        self.received.append(Received(request.path, key, body, trace))
         status, document = self.answer(json.loads(body))
         request.answer(status, json.dumps(document).encode(), **self.headers)
 
@@ -111,6 +115,31 @@ def test_a_request_has_a_key_that_follows_from_its_entries(
     assert all(KEY_HEADER.fullmatch(key) for key in keys)
     assert keys[0] == keys[1]
     assert len(set(keys)) == 3
+
+
+def test_a_trace_is_beside_the_body_that_the_key_belongs_to(
+    stub: StubReceiver, receiver: Receiver
+) -> None:
+    """Both are those of an entry without one, which is sent as before there were any."""
+    [plain] = make_items(1)
+    traced = plain._replace(trace=Trace(PARENT, "a=1"))
+    stub.tell(answer_first(201))
+    for item in (plain, traced):
+        post_batch(receiver, [item])
+    without, with_trace = (json.loads(received.body)["items"] for received in stub.received)
+    assert without == [{"idempotency_key": plain.idempotency_key, "body": plain.body}]
+    assert with_trace == [without[0] | {"traceparent": PARENT, "tracestate": "a=1"}]
+
+
+def test_a_single_entry_has_its_trace_as_headers(stub: StubReceiver, receiver: Receiver) -> None:
+    """As any HTTP server expects it; the body is the same."""
+    [plain] = make_items(1)
+    stub.tell(lambda _body: (201, {}))
+    for item in (plain, plain._replace(trace=Trace(PARENT, "a=1"))):
+        post_single(receiver, [item])
+    without, with_trace = stub.received
+    assert (without.trace, with_trace.trace) == ((None, None), (PARENT, "a=1"))
+    assert (without.key, without.body) == (with_trace.key, with_trace.body)
 
 
 def test_a_single_entry_has_its_own_key_as_header_and_its_body_alone(

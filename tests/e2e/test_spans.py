@@ -1,0 +1,172 @@
+"""One trace from the producer to the landed rows, as a collector on this machine sees it."""
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from contract.events import ACCEPTED, EVENTS
+from contract.names import AUDIT_TOPIC, INPUT_TOPIC, SUBSCRIBER
+from contract.samples import make_trace
+from contract.trace import Trace
+from ops.stack.stack import Stack
+from ops.trace.lake import query as query_lake
+from service.ids import derive, span_id_of
+from tests.builders import value
+from tests.client import Headers, Sent, exactly_one, fresh, of, send, until, until_published
+from tests.e2e.span_collector import Seen, SpanCollector, collecting
+
+[EVENT_TOPIC] = [event.topic for event in EVENTS if event.outcome == ACCEPTED]
+STATE = "vendor=of-the-producer,other=1"
+BROKEN = "00-zz"
+
+
+class Traced(NamedTuple):
+    """A stack whose parts send spans, the collector that gets them, and a lake of its own."""
+
+    stack: Stack
+    collector: SpanCollector
+    lake: Path
+
+    def land(self) -> None:
+        """Land what is there, as a process that sends spans."""
+        endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": self.collector.url}
+        land(self.stack, self.lake, endpoint)
+
+
+def land(stack: Stack, lake: Path, env: dict[str, str]) -> str:
+    """Land what is there now; return what the job said."""
+    done = subprocess.run(
+        [sys.executable, "-m", "spark.land", "--once"],
+        env={**stack.env(), "DELTA_ROOT": str(lake), **env},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+@pytest.fixture
+def traced(spoiled: Stack, tmp_path: Path) -> Iterator[Traced]:
+    """Let the service and the audit receiver send spans, and land what others have left."""
+    with collecting() as collector:
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+        try:
+            for part in ("audit", "service"):
+                spoiled.start(part, env=env)
+            land(spoiled, tmp_path / "lake", {})
+            assert collector.spans == [], "without the setting landing sends none"
+            yield Traced(spoiled, collector, tmp_path / "lake")
+        finally:
+            for part in ("audit", "service"):
+                spoiled.start(part)
+
+
+def send_one(headers: Headers) -> str:
+    """Send a good order with these headers, and wait until its event and its entry are out."""
+    message_id, order_id = fresh("m"), fresh("o")
+    send([Sent(message_id, order_id, value(order_id), headers)])
+    until_published(EVENT_TOPIC, of(message_id), 1)
+    until_published(AUDIT_TOPIC, of(message_id), 1)
+    return message_id
+
+
+def read_landed(lake: Path, topic: str, message_id: str) -> dict[str, bytes]:
+    """Return the headers of the landed row of a message."""
+    for row in query_lake(f"{lake}/landed/{topic}", "landed", "select * from landed") or []:
+        headers = {one["key"]: one["value"] for one in row["headers"]}
+        is_record = headers.get("message_id") == message_id.encode()
+        if is_record or json.loads(row["value"]).get("message_id") == message_id:
+            return headers
+    raise AssertionError(f"{message_id} has not landed from {topic}")
+
+
+def until_seen(collector: SpanCollector, trace_id: str, count: int) -> dict[str, Seen]:
+    """Wait for this many spans of a trace; return them by their names."""
+    spans = until(
+        lambda: collector.of_trace(trace_id),
+        lambda found: len(found) >= count,
+        30,
+        f"{count} spans of trace {trace_id}",
+    )
+    assert len(spans) == count
+    return {span.name: span for span in spans}
+
+
+def test_one_trace_leads_from_the_producer_to_the_landed_rows(traced: Traced) -> None:
+    """Each span has the producer's trace id, and its parent is the span that caused it."""
+    sent = Trace(make_trace(random.Random()), STATE)  # noqa: S311 - not secret
+    headers: Headers = [("traceparent", sent.parent), ("tracestate", sent.state)]
+    message_id = send_one(headers)
+    traced.land()
+
+    handling = span_id_of(derive("event", message_id))
+    recording = span_id_of(derive("audit-entry", derive("audit", message_id)))
+    spans = until_seen(traced.collector, sent.trace_id, 5)
+    parents = {name: (span.service, span.parent_id) for name, span in spans.items()}
+    assert parents == {
+        f"process {INPUT_TOPIC}": (SUBSCRIBER, sent.span_id),
+        "record audit entry": ("audit", handling),
+        f"land {INPUT_TOPIC}": ("land", sent.span_id),
+        f"land {EVENT_TOPIC}": ("land", handling),
+        f"land {AUDIT_TOPIC}": ("land", recording),
+    }
+    assert spans[f"process {INPUT_TOPIC}"].span_id == handling
+    assert spans["record audit entry"].span_id == recording
+    assert spans[f"process {INPUT_TOPIC}"].attributes["outcome"] == ACCEPTED
+    assert all(0 <= span.seconds < 600 for span in spans.values())
+    assert traced.collector.paths == {"/v1/traces"}
+
+    # The landed rows say the same to whoever reads them.
+    expected = {INPUT_TOPIC: sent.span_id, EVENT_TOPIC: handling, AUDIT_TOPIC: recording}
+    for topic, span_id in expected.items():
+        landed = read_landed(traced.lake, topic, message_id)
+        assert landed["traceparent"] == sent.within(span_id).parent.encode(), topic
+        assert landed["tracestate"] == STATE.encode(), topic
+
+
+def test_control_what_nobody_has_sampled_has_no_spans(traced: Traced) -> None:
+    """An unsampled trace goes on unchanged; a broken one is another; none of them is exported."""
+    sampled = make_trace(random.Random())  # noqa: S311 - not secret
+    unsampled = f"{sampled[:-2]}00"
+    traces = {send_one([("traceparent", trace)]): trace for trace in (unsampled, BROKEN)}
+    without = send_one([])
+    exactly_one([*traces, without])
+    traced.land()
+    assert traced.collector.spans == []
+
+    for topic in (EVENT_TOPIC, AUDIT_TOPIC):
+        headers = {name: read_landed(traced.lake, topic, name) for name in (*traces, without)}
+        parents = [one["traceparent"].decode() for one in headers.values()]
+        assert parents[0] == unsampled
+        assert len({Trace(parent).trace_id for parent in parents}) == 3
+        assert {one["tracestate"] for one in headers.values()} == {b""}
+
+
+def test_a_collector_that_does_not_answer_costs_spans_and_nothing_else(
+    spoiled: Stack, tmp_path: Path
+) -> None:
+    """Every message is handled, audited and landed; the log says how many spans were dropped."""
+    nobody = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
+    trace = make_trace(random.Random())  # noqa: S311 - not secret
+    try:
+        for part in ("audit", "service"):
+            spoiled.start(part, env=nobody)
+        message_id = send_one([("traceparent", trace)])
+        exactly_one([message_id])
+        said = land(spoiled, tmp_path / "lake", nobody)
+        assert read_landed(tmp_path / "lake", EVENT_TOPIC, message_id)
+        assert "spans were dropped" in said
+        for part in ("audit", "service"):
+            log = spoiled.log(part)
+            until(log.read_text, lambda text: "spans_dropped" in text, 30, f"{part} says nothing")
+    finally:
+        for part in ("audit", "service"):
+            spoiled.start(part)
