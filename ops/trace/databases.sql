@@ -55,6 +55,7 @@ select
     event_id::text as event_id,
     event_type,
     aggregate_type || '.events' as topic,
+    traceparent,
     occurred_at
 from outbox
 where event_id = any(%(event_ids)s::uuid[])
@@ -78,6 +79,7 @@ select
     dead_letter.reason,
     buried_at,
     event_id::text as event_id,
+    traceparent,
     occurred_at,
     coalesce(dead_letter.written_by, 0) as written_by,
     acts

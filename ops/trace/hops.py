@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from contract.events import ACCEPTED, EVENTS, REJECTED
 from contract.names import AUDIT_DATABASE, AUDIT_TOPIC, DATABASE, DEAD_LETTER_TOPIC
+from contract.trace import Trace as W3CTrace
 from ops.settings import Env
 from ops.trace.databases import (
     Databases,
@@ -261,7 +262,9 @@ def follow_event(sources: Sources, path: Path, event: Event) -> None:
     path.ids.append(event.id)
     retired = False
     if event.row:
-        path.add(Hop("outbox", THERE, f"event {event.id}", event.row["occurred_at"]))
+        trace_id = W3CTrace(event.row["traceparent"]).trace_id
+        what = f"event {event.id}, trace {trace_id}"
+        path.add(Hop("outbox", THERE, what, event.row["occurred_at"]))
     else:
         retired = is_retired(sources.databases, event.outbox, event.topic, event.written_by)
         path.add(not_in_outbox(event, retired=retired))

@@ -74,6 +74,7 @@ def test_an_order_is_there_at_every_hop(
     for one in traces:
         assert {hop.state for hop in one.hops} == {THERE}, one
         assert hop_of(one, "record").what in positions
+        assert ", trace " in hop_of(one, "outbox").what
         assert hop_of(one, "reconciled").what.endswith("has found nothing wrong with it")
     for wanted in (positions[0], first.message_id):
         assert trace({**os.environ, **lake}, str(wanted)) == traces[:1]
