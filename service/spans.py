@@ -32,7 +32,7 @@ class Spans(NamedTuple):
 
         def read_within(record: Record) -> Item:
             item = read(record)
-            if isinstance(item, DeadLetter) or not (item.trace and item.trace.is_sampled):
+            if isinstance(item, DeadLetter) or item.trace is None or not item.trace.is_sampled:
                 return item
             within = item.trace.within(self.span_id(item))
             return item._replace(trace=within)
@@ -52,6 +52,8 @@ class Spans(NamedTuple):
     def of_messages(self, entries: Sequence[Entry], begun: int) -> Iterator[Span]:
         """Yield the span of each message."""
         for message, outcome in entries:
+            if not is_sampled(message):
+                continue
             more = {"messaging.message.id": message.message_id, "outcome": outcome}
             yield from make_span(message.record, self.span_id(message), begun, more)
 
@@ -62,6 +64,11 @@ class Spans(NamedTuple):
             span_id = span_id_of(derive("dead-letter", position, self.subscriber))
             more = {"outcome": "dead letter", "error.type": letter.kind}
             yield from make_span(letter.record, span_id, begun, more)
+
+
+def is_sampled(message: Message) -> bool:
+    """Return whether somebody keeps the spans of a message."""
+    return message.trace is not None and message.trace.is_sampled
 
 
 def make_span(record: Record, span_id: str, begun: int, more: dict[str, str]) -> Iterator[Span]:

@@ -22,7 +22,7 @@ from tests.client import Headers, Sent, exactly_one, fresh, of, send, until, unt
 from tests.e2e.span_collector import Seen, SpanCollector, collecting
 
 [EVENT_TOPIC] = [event.topic for event in EVENTS if event.outcome == ACCEPTED]
-STATE = "vendor=of-the-producer,other=1"
+STATE = r'vendor="of the \producer",other=1'
 BROKEN = "00-zz"
 
 
