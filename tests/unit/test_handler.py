@@ -6,13 +6,17 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
+from access.collector import Collector, Span
 from contract.audit import AuditBody
 from contract.events import ACCEPTED, REJECTED
+from contract.names import SUBSCRIBER
 from service.dedup import Handled
 from service.handler import Steps, handle
+from service.ids import derive, span_id_of
 from service.outage import OutageError, RefusedError, Retry
 from service.post import Answers, Entry, make_item
-from service.record import DeadLetter, Item, Message, Record
+from service.record import DeadLetter, Headers, Item, Message, Record, read
+from service.spans import Spans
 from tests.builders import record, value
 
 
@@ -23,6 +27,7 @@ class FakeServices:
         self.tracking: dict[str, Handled] = {}
         self.letters: list[DeadLetter] = []
         self.audit: dict[str, AuditBody] = {}
+        self.traces: dict[str, str | None] = {}  # of entries, by message id
         self.calls: list[str] = []
         self.refused = refused  # the id of a message that the database never takes
         self.rejected = rejected  # the ids of messages that the rule does not accept
@@ -48,6 +53,7 @@ class FakeServices:
         self.calls.append("post")
         for item in map(make_item, entries):
             self.audit[item.idempotency_key] = item.body
+            self.traces[item.message_id] = item.trace.parent if item.trace else None
         return {entry.message.message_id: None for entry in entries}
 
     def mark(self, answers: Answers) -> Answers:
@@ -312,3 +318,53 @@ def test_a_receiver_that_asks_for_no_wait_is_not_asked_at_once() -> None:
     waits: list[float] = []
     Retry(waits.append, first_seconds=0.1, cap_seconds=5).wait("post", 0, OutageError("503", 0))
     assert waits[0] >= 0.05
+
+
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+SAMPLED: Headers = [("traceparent", PARENT.encode())]
+UNSAMPLED: Headers = [("traceparent", f"{PARENT[:-2]}00".encode())]
+
+
+def handle_traced(services: FakeServices, records: Sequence[Record]) -> list[Span]:
+    """Handle a batch as a service with a collector does; return the spans that it hands in."""
+    collector = Collector(lambda _spans: True, lambda _count: None)
+    spans = Spans(collector, SUBSCRIBER)
+    handle(records, services.steps()._replace(read=spans.wrap(read), trace=spans.report))
+    return list(collector.waiting)
+
+
+def test_a_sampled_message_is_a_span_that_its_entry_comes_of() -> None:
+    """Its parent is the producer's span; what nobody has sampled goes on as it is, and is none."""
+    services = FakeServices()
+    records = [record("m-1", headers=SAMPLED), record("m-2", headers=UNSAMPLED), record("m-3")]
+    [span] = handle_traced(services, records)
+    assert (span.trace_id, span.parent_id) == (PARENT[3:35], PARENT[36:52])
+    assert span.span_id == span_id_of(derive("event", "m-1"))
+    assert 0 < span.begun <= span.ended
+    assert span.attributes["outcome"] == ACCEPTED
+    within = f"{PARENT[:36]}{span.span_id}-01"
+    assert services.traces == {"m-1": within, "m-2": f"{PARENT[:-2]}00", "m-3": None}
+
+
+def test_a_message_that_is_handled_again_after_a_crash_is_the_same_span() -> None:
+    """And one that comes again when all is done is none."""
+    services = FakeServices()
+    message = record("m-1", headers=SAMPLED)
+    [first] = handle_traced(services, [message])
+    services.tracking["m-1"] = services.tracking["m-1"]._replace(audited=False)
+    [again] = handle_traced(services, [message])
+    assert again.span_id == first.span_id
+    assert handle_traced(services, [message]) == []
+
+
+def test_a_sampled_dead_letter_is_a_span_with_its_kind() -> None:
+    """A conflict too: it is no effect of the message whose id it has."""
+    services = FakeServices()
+    good = record("m-1", headers=SAMPLED)
+    conflict = record("m-1", value(x=2), headers=SAMPLED)
+    invalid = record("m-2", b"{", headers=SAMPLED)
+    spans = handle_traced(services, [good, conflict, invalid])
+    kinds = [span.attributes.get("error.type") for span in spans]
+    assert sorted(map(str, kinds)) == ["None", "conflict", "invalid"]
+    assert {span.parent_id for span in spans} == {PARENT[36:52]}
+    assert len({span.span_id for span in spans}) == 3
