@@ -81,7 +81,7 @@ class Collector:
                 self.drop(1)
 
     def drop(self, count: int) -> None:
-        """Note that spans will not reach the collector."""
+        """Note that spans will not reach the collector, or fewer of them."""
         with self.counting:
             self.dropped += count
 
@@ -97,9 +97,10 @@ class Collector:
         while self.waiting and is_taken:
             count = min(AT_ONCE, len(self.waiting))
             some = [self.waiting.popleft() for _ in range(count)]
+            self.drop(count)  # until the collector has them: the process may end before it answers
             is_taken = self.try_export(some)
-            if not is_taken:
-                self.drop(count)
+            if is_taken:
+                self.drop(-count)
         self.tell_dropped()
 
     def try_export(self, spans: Sequence[Span]) -> bool:
@@ -121,9 +122,12 @@ class Collector:
         self.tell(dropped)
 
     def end(self) -> None:
-        """Send what still waits, but do not hold up the end of the process."""
+        """Send what still waits, but do not hold up the end of the process; say what is lost."""
         self.is_ending.set()
         self.thread.join(LAST_SECONDS)
+        lost = self.dropped + len(self.waiting)
+        if lost:
+            self.tell(lost)
 
 
 def find_collector(part: str, tell: Tell) -> Collector | None:

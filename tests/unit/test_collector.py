@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from access import collector as collector_module
 from access.collector import (
     AT_ONCE,
     TELL_SECONDS,
@@ -107,6 +108,27 @@ def test_nobody_waits_for_a_collector_that_hangs() -> None:
     goes_on.set()
     thread.join(30)
     assert seconds < 1
+
+
+def test_what_is_lost_at_the_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process does not wait for a request that does not end, nor for what is behind it."""
+    monkeypatch.setattr(collector_module, "LAST_SECONDS", 0.1)
+    monkeypatch.setattr(collector_module, "PAUSE_SECONDS", 0.01)
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def hang(_spans: Sequence[Span]) -> bool:
+        begun.set()
+        return goes_on.wait(30)
+
+    told = Told()
+    collector = Collector(hang, told).start()
+    collector.take([SPAN])
+    assert begun.wait(30)
+    collector.take([SPAN] * 2)
+    collector.end()
+    assert told == [3]
+    goes_on.set()
+    collector.thread.join(30)
 
 
 def run_python(code: str) -> str:
