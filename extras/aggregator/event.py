@@ -5,7 +5,7 @@ from typing import Any
 from extras.aggregator.group import Group
 from extras.aggregator.names import TOTALLED, UNRECOVERABLE
 from service.ids import derive, traceparent
-from service.record import DeadLetter, payload
+from service.record import DeadLetter, payload, read_trace
 
 GONE = "records_gone"
 
@@ -44,6 +44,6 @@ def dead_letter_event(letter: DeadLetter, subscriber: str) -> Event:
     return {
         **place,
         "event_id": event_id,
-        "traceparent": traceparent(None, event_id),
+        "traceparent": traceparent(read_trace(letter.record), event_id),
         "payload": payload(letter, subscriber),
     }
