@@ -110,7 +110,7 @@ def choose(
 def without_copies(databases: Databases, letters: Sequence[Position]) -> Iterator[Position]:
     """Yield the letters but those of records that a replay has sent."""
     events = {event_id_of(one, databases.subscriber): one for one in letters}
-    given = {"event_ids": list(events), "header": HEADER}
+    given = {"event_ids": list(events), "header": REPLAY_HEADER}
     rows = databases.service.execute(STATEMENTS["copies"].encode(), given)
     copies = {row["event_id"] for row in rows}
     for event_id, letter in events.items():

@@ -29,9 +29,9 @@ class Filter(NamedTuple):
     reason: str = ""
     since: datetime | None = None
     until: datetime | None = None
+    topic: str = ""
     closed: bool = False  # counted: those too of which nothing is left to do
     exact: bool = False  # chosen: those with this reason, not those whose reason contains it
-    topic: str = ""
 
 
 class Letter(NamedTuple):
