@@ -16,13 +16,21 @@ from spark.judging.seal import Run
 from spark.judging.settled import Options
 from spark.kafka.positions import refuse_without_login
 from spark.parts import Part, load_parts
-from spark.reconcile import FAILURES, Result, run
+from spark.reconcile import FAILURES, Result, append, run
 from spark.retiring.old_landed import find_old_landed
 from spark.retiring.old_runs import delete_old_runs, find_old_runs
 from spark.retiring.purge import Limits, Old, Purge, find_limits, find_old_outboxes, find_old_rows
-from spark.session import STARTED_AT, describe, exit_with_error, log_progress, make_session
+from spark.session import (
+    STARTED_AT,
+    describe,
+    exit_with_error,
+    log_progress,
+    make_frame,
+    make_session,
+)
 from spark.settings import TRACKING, Settings, refuse_young
 
+NOTE_SCHEMA = "run_id string, deleted string"
 COLUMNS = ("what", "older than", "would go", "the first of", "deleted")
 LINE = "{:<26} {:>10} {:>12}  {:<19} {:>12}"
 
@@ -47,12 +55,22 @@ def retain(
         for limits in found:
             old = find_old(spark, settings, parts, limits)
             lines = [purge(one, apply=apply) for one in old]
+        if apply:
+            note_retention(spark, settings, judged["run_id"], lines)
     return {
         "ok": judged["ok"],
         "verdict": judged["verdict"],
         "applied": apply,
         "ages": lines,
     }
+
+
+def note_retention(
+    spark: SparkSession, settings: Settings, run_id: str, lines: Sequence[Result]
+) -> None:
+    """Append what was deleted to what runs leave: the guard tells by it when that was."""
+    rows = [(run_id, json.dumps(lines))]
+    append(make_frame(spark, rows, NOTE_SCHEMA), f"{settings.delta_root}/reconcile/retention")
 
 
 def find_old(

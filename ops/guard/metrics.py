@@ -28,6 +28,7 @@ GOOD = Gauge(
 PULSE = Gauge("pulse_seconds", "How long the last pulse took from the producer to a hop", ["hop"])
 PULSED = Gauge("pulse_last_timestamp_seconds", "When the last event of a pulse was seen")
 PULSING = Gauge("pulse_interval_seconds", "How often a pulse is sent; 0: never")
+RETAINED = Gauge("retention_last_timestamp_seconds", "When retention last deleted; 0: never")
 NAMES = (
     "no_answer",
     "task_failed",
@@ -50,11 +51,12 @@ def show_landing(landing: Landing | None) -> None:
 
 
 def show_runs(runs: LastRuns | None) -> None:
-    """Set when reconciliation has run; what is known stays while its lake does not answer."""
+    """Set when each has run; what is known stays while the lake does not answer."""
     if runs is None:
         return
     RECONCILED.set(runs.last.timestamp())
     GOOD.set(runs.last_good.timestamp() if runs.last_good else 0)
+    RETAINED.set(runs.last_retention.timestamp() if runs.last_retention else 0)
 
 
 def show_pulse(hop: str, seconds: float) -> None:

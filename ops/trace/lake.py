@@ -34,6 +34,10 @@ LAST_RUNS = """
         max(case when ok then run_id end) as last_good
     from run
 """
+LAST_RETENTION = """
+    select max(run_id) as last
+    from retention
+"""
 RUNS = """
     select run_id, ok, verdict, hops
     from run
@@ -51,10 +55,11 @@ Row = dict[str, Any]
 
 
 class LastRuns(NamedTuple):
-    """When reconciliation has run."""
+    """When reconciliation and retention have run."""
 
     last: datetime
     last_good: datetime | None
+    last_retention: datetime | None
 
 
 class LastRun(NamedTuple):
@@ -110,12 +115,18 @@ def read_last_run(root: str) -> LastRun | None:
 
 
 def read_last_runs(root: str) -> LastRuns | None:
-    """Return when the last reconciliation was, and the last good one; None if there was none."""
+    """Return when the last run of each was; None if nothing was ever reconciled."""
     rows = query(f"{root}/reconcile/run", "run", LAST_RUNS)
     if not rows or rows[0]["last"] is None:
         return None
-    last, last_good = rows[0]["last"], rows[0]["last_good"]
-    return LastRuns(began_at(last), began_at(last_good) if last_good else None)
+    last_good = rows[0]["last_good"]
+    retention = query(f"{root}/reconcile/retention", "retention", LAST_RETENTION)
+    last_retention = retention[0]["last"] if retention else None
+    return LastRuns(
+        began_at(rows[0]["last"]),
+        began_at(last_good) if last_good else None,
+        began_at(last_retention) if last_retention else None,
+    )
 
 
 def read_runs(root: str, most: int) -> list[Run]:

@@ -37,7 +37,7 @@ def delete_old_runs(spark: SparkSession, delta_root: str, keep_days: float) -> i
     [(latest,)] = compared.selectExpr("coalesce(max(run_id), '')").collect()
     is_old = f"run_id < '{cutoff}' and run_id <> '{latest}'"
     deleted = delete_reports(spark, f"{root}/report", cutoff, latest)
-    for name in ("outcome", "open", "open_landed", "horizon", "run"):
+    for name in ("outcome", "open", "open_landed", "horizon", "run", "retention"):
         path = f"{root}/{name}"
         if DeltaTable.isDeltaTable(spark, path):
             DeltaTable.forPath(spark, path).delete(is_old)

@@ -16,6 +16,7 @@ from contract.names import AUDIT_DATABASE, AUDIT_TOPIC, DATABASE, DEAD_LETTER_TO
 from ops.letters.acts import Act, choose, skip
 from ops.letters.command import Filter
 from ops.stack.stack import Stack
+from ops.trace.lake import read_last_runs
 from spark import retention
 from spark.event_tables import rebuild_table
 from spark.hops import (
@@ -128,11 +129,11 @@ def close_letters() -> None:
 
 
 def test_what_is_old_is_deleted_and_reconciles_as_before(
-    own: Stack, judge_since: JudgeSince, retain: Retain
+    own: Stack, judge_since: JudgeSince, retain: Retain, delta_root: Path
 ) -> None:
     """Outboxes and audit entries are emptied, and every count of a reconciliation is as it was.
 
-    But the event of a dead letter stays as long as the letter is open.
+    But the event of a dead letter stays as long as the letter is open. The lake knows that it ran.
     """
     every_outcome()
     before = all_matched(judge_since(full=True))
@@ -153,6 +154,9 @@ def test_what_is_old_is_deleted_and_reconciles_as_before(
     closed = retain()
     assert line_of(closed, "dead letters")["stays"].startswith("1 stay: may be read again")
     assert events_left() == {DATABASE: 0, AUDIT_DATABASE: 0}
+    runs = read_last_runs(str(delta_root))
+    assert runs is not None
+    assert runs.last_retention == runs.last_good
 
     after = all_matched(judge_since(full=True))
     topics = {*(event.topic for event in EVENTS), DEAD_LETTER_TOPIC, AUDIT_TOPIC}

@@ -32,6 +32,7 @@ WELL = {
     "pulse_last_timestamp_seconds": "0+15x60",
     "reconcile_last_timestamp_seconds": "1x60",
     "reconcile_last_good_timestamp_seconds": "1x60",
+    "retention_last_timestamp_seconds": "1x60",
     "landing_landed_records": "0+100x60",
 }
 # What is otherwise when an alert must fire, and nothing else.
@@ -57,6 +58,7 @@ BROKEN = {
         "reconcile_last_timestamp_seconds": "-95000x60",
         "reconcile_last_good_timestamp_seconds": "-95000x60",
     },
+    "RetentionOverdue": {"retention_last_timestamp_seconds": "-700000x60"},
     "LandingStandsStill": {"landing_landed_records": "100x60"},
 }
 

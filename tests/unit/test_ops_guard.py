@@ -149,16 +149,22 @@ def test_the_last_reconciliation_and_the_last_good_one_are_known(tmp_path: Path)
     assert read_last_runs(str(tmp_path)) is None
     first, second = "20261120T100000.000000Z", "20261121T100000.000000Z"
     found = read_last_runs(lake_of(tmp_path, {first: True, second: False}))
-    assert found == LastRuns(began_at(second), began_at(first))
+    assert found == LastRuns(began_at(second), began_at(first), None)
     never_good = read_last_runs(lake_of(tmp_path / "other", {first: False}))
-    assert never_good == LastRuns(began_at(first), None)
+    assert never_good == LastRuns(began_at(first), None, None)
+    noted = Table.from_pydict({"run_id": Array([first], DataType.utf8())})
+    write_deltalake(str(tmp_path / "reconcile" / "retention"), noted)
+    with_retention = read_last_runs(str(tmp_path))
+    assert with_retention is not None
+    assert with_retention.last_retention == began_at(first)
 
 
 def test_when_reconciliation_ran_is_a_metric() -> None:
     """While its lake does not answer, what was known stays."""
     at = datetime(2026, 11, 20, 10, tzinfo=UTC)
-    show_runs(LastRuns(at, None))
+    show_runs(LastRuns(at, None, at))
     assert REGISTRY.get_sample_value("reconcile_last_timestamp_seconds") == at.timestamp()
     assert REGISTRY.get_sample_value("reconcile_last_good_timestamp_seconds") == 0
+    assert REGISTRY.get_sample_value("retention_last_timestamp_seconds") == at.timestamp()
     show_runs(None)
     assert REGISTRY.get_sample_value("reconcile_last_timestamp_seconds") == at.timestamp()
