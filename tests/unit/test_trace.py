@@ -1,10 +1,15 @@
 """W3C Trace Context: what goes on, and what is dropped."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.trace import MEMBERS, STATE_LIMIT, Trace, read_state, read_trace
+from service.record import Headers, read
+from service.write import rows
+from tests.builders import record
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -91,3 +96,16 @@ def test_no_state_is_more_than_a_header_may_have(states: list[str]) -> None:
     assert len(read) <= STATE_LIMIT
     assert read.isascii()
     assert read_state([read]) == read
+
+
+def test_what_is_written_of_a_record_is_in_its_trace() -> None:
+    """A message and a dead letter alike; a row has no state where there is none."""
+    headers: Headers = [("traceparent", PARENT.encode()), ("tracestate", b"a=1")]
+    good, bad = record(headers=headers), record(of=b"{", headers=headers)
+    plain = record("m-2")
+    written = json.loads(rows([read(one) for one in (good, bad, plain)]))
+    assert [row["is_message"] for row in written] == [True, False, True]
+    for row in written[:2]:
+        assert (row["traceparent"], row["tracestate"]) == (PARENT, "a=1")
+    assert written[2]["traceparent"] != PARENT
+    assert "tracestate" not in written[2]

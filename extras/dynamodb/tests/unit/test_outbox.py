@@ -51,6 +51,16 @@ def test_an_event_is_the_same_behind_the_outbox() -> None:
     assert from_item(to_item(event, 7)) == event
 
 
+def test_an_event_of_an_earlier_version_has_no_state() -> None:
+    """Its item lacks what later ones have; the header is there for those alone that have one."""
+    item = to_item(tallied(message(), "t"), 7)
+    del item["tracestate"]
+    event = from_item(item)
+    assert "tracestate" not in dict(event.headers())
+    with_state = event._replace(tracestate="a=1")
+    assert dict(with_state.headers())["tracestate"] == b"a=1"
+
+
 def test_a_dead_letter_has_one_event_for_each_position() -> None:
     """Buried twice it is one event; another record has another."""
     first, other = record("m-1", b"{"), record("m-1", b"{")
