@@ -57,7 +57,7 @@ def quick(stack: Stack) -> Iterator[Stack]:
 
 @contextmanager
 def refused_customers() -> Iterator[None]:
-    """Let the database refuse what some customers order, each with a reason of its own."""
+    """Let the database refuse what some customers send, each with a reason of its own."""
     with ExitStack() as constraints:
         for number in MENDED:
             change = CHECK.format(f"customer_id <> 'c-{number}'")
