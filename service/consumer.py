@@ -28,7 +28,7 @@ ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.2
 RETRY_SECONDS = 1.0
 SERVE_SECONDS = 2.0
-WHY_ALONE = "the process has ended more than once in the batch that begins here"
+WHY = "the process has ended in the batch that began here"
 REFUSAL_SECONDS = 10.0  # the same refusal is logged this often
 
 
@@ -125,7 +125,7 @@ class RecordConsumer:
         bytes_left = self.settings.batch_bytes
         window = self.settings.batch_window_ms / 1000
         deadline = time.monotonic() + window
-        most_records = 1 if self.tries.go_alone() else self.settings.batch_records
+        most_records = self.tries.most_records()
         while bytes_left > 0 and len(records) < most_records:
             seconds_left = deadline - time.monotonic()
             if seconds_left <= 0:
@@ -138,7 +138,7 @@ class RecordConsumer:
                 bytes_left -= len(record.value or b"")
                 records.append(record)
         self.last_poll = time.monotonic()
-        ours = self.keep_one(self.keep_ours(records))
+        ours = self.keep_first(self.keep_ours(records))
         self.in_batch = {record.partition for record in ours}
         if not ours:
             self.pass_markers()
@@ -190,12 +190,11 @@ class RecordConsumer:
         ours = self.assigned()
         return [record for record in records if record.partition in ours]
 
-    def keep_one(self, records: list[Record]) -> list[Record]:
-        """Return the first record alone, if it must be: that may be known only since the gather."""
-        if not self.tries.go_alone():
-            return records
-        self.put_back(records[1:])
-        return records[:1]
+    def keep_first(self, records: list[Record]) -> list[Record]:
+        """Return as many as a batch may have: that it is small may be known since the gather only."""
+        most_records = self.tries.most_records()
+        self.put_back(records[most_records:])
+        return records[:most_records]
 
     def put_back(self, records: Sequence[Record]) -> None:
         """Go back to the first of these records in each partition."""
@@ -345,8 +344,11 @@ class RecordConsumer:
         for part in start:
             self.progress.move(part.partition, part.offset)
             self.tries.assign(part.partition, part.metadata)
-        if self.tries.go_alone():
-            log.warning("records_go_alone", partitions=list(self.tries.alone), why=WHY_ALONE)
+        if self.tries.watched:
+            most = self.tries.most_records()
+            log.warning(
+                "batches_are_small", records=most, partitions=[*self.tries.watched], why=WHY
+            )
         # A partition that was taken away while paused would come back paused, and stay so for ever.
         if self.idling:
             consumer.pause(start)

@@ -1,16 +1,17 @@
 """Which record ends the process: how often handling began at an offset that was never passed.
 
 The count is in the metadata of the committed offset, so that every commit that goes on takes it
-back: there is one write after an assignment, and none for a batch. After two ends in a batch its
-records go alone, and each try is written before it begins. A record with three ends alone is buried
-unread.
+back: there is one write after an assignment, and none for a batch. After an end, what was in that
+batch comes in smaller ones, each of which is written down before it begins; after another, in
+smaller ones yet, and then one by one. A record with three ends alone is buried unread.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-TOGETHER = 2  # ends of the process in a batch; then its records go alone
+SHARES = (1, 8, 64)  # a batch has that part of its records, after no end, one and two
+TOGETHER = len(SHARES)  # ends of the process in company; then its records go alone
 ALONE = 3  # ends with one record alone; then it is buried
 COUNT = re.compile("tries=([0-9]{1,3})")
 REASON = f"the process ended {ALONE} times while it handled this record alone"
@@ -20,30 +21,36 @@ REASON = f"the process ended {ALONE} times while it handled this record alone"
 class Tries:
     """What is known of the partitions that have not gone on since they were assigned."""
 
-    records_alone: int  # so many go alone: a batch has no more
+    batch_records: int
     counts: dict[int, int] = field(default_factory=dict)  # ends so far, where nothing went on yet
     begun: set[int] = field(default_factory=set)  # whose try is written down
     excused: set[int] = field(default_factory=set)  # whose try does not count: there was an outage
-    alone: dict[int, int] = field(default_factory=dict)  # how many records still go alone
+    watched: dict[int, int] = field(default_factory=dict)  # records that still come in small ones
 
     def assign(self, number: int, metadata: str | None) -> None:
         """Note what is known of the offset at which a partition begins."""
         self.drop(number)
         count = read_count(metadata)
         self.counts[number] = count
-        if count >= TOGETHER:
-            self.alone[number] = self.records_alone
+        if count:
+            self.watched[number] = self.size_after(count - 1)
 
     def drop(self, number: int) -> None:
         """Forget a partition that is ours no more."""
         self.counts.pop(number, None)
         self.begun.discard(number)
         self.excused.discard(number)
-        self.alone.pop(number, None)
+        self.watched.pop(number, None)
 
-    def go_alone(self) -> bool:
-        """Return whether a batch must be one record."""
-        return bool(self.alone)
+    def most_records(self) -> int:
+        """Return how many records a batch may have now."""
+        sizes = [self.size_after(self.counts[number]) for number in self.watched]
+        return min(sizes, default=self.batch_records)
+
+    def size_after(self, count: int) -> int:
+        """Return how many records a batch may have after so many ends of the process."""
+        is_alone = count >= TOGETHER
+        return 1 if is_alone else max(1, self.batch_records // SHARES[count])
 
     def ends_the_process(self, number: int) -> bool:
         """Return whether the next record of a partition is to be buried unread."""
@@ -75,18 +82,17 @@ class Tries:
     def go_on(self, handled: dict[int, int]) -> dict[int, str]:
         """Note how many records of each partition are handled; return the metadata of the commit.
 
-        Those that go alone must be known as such by whoever begins at the next one.
+        Whoever begins at the next record of those that are watched must know as much.
         """
         written = {}
         for number, records in handled.items():
-            self.counts.pop(number, None)
-            self.begun.discard(number)
-            self.excused.discard(number)
-            left = self.alone.pop(number, 0) - records
+            count = min(self.counts.get(number, 0), TOGETHER)
+            left = self.watched.get(number, 0) - records
+            self.drop(number)
             if left > 0:
-                self.alone[number] = left
-                self.counts[number] = TOGETHER
-                written[number] = write_count(TOGETHER)
+                self.counts[number] = count
+                self.watched[number] = left
+                written[number] = write_count(count)
         return written
 
 

@@ -32,7 +32,7 @@ class Partition:
         tries = Tries(BATCH)
         tries.assign(0, self.metadata)
         while self.offset < self.length:
-            count = 1 if tries.go_alone() else BATCH
+            count = tries.most_records()
             batch = range(self.offset, min(self.offset + count, self.length))
             begun = tries.to_begin([0])
             if begun:
@@ -66,7 +66,7 @@ def run(partition: Partition, most: int = 50) -> int:
 def test_the_one_that_ends_the_process_is_buried_and_no_other(
     length: int, data: st.DataObject
 ) -> None:
-    """Wherever it is: two ends in a batch, three alone, and every other record is handled once.
+    """Wherever it is: three ends in company, three alone, and the others are handled once each.
 
     An end after the first batch is one more: only where a process begins is there a note of it.
     """
@@ -103,6 +103,16 @@ def test_ends_in_an_outage_do_not_count() -> None:
     assert partition.buried == [0]
 
 
+def test_batches_become_smaller_with_each_end() -> None:
+    """So one that was killed for another reason loses little time: only what was with it is tried."""
+    sizes = []
+    for count in range(TOGETHER + ALONE + 1):
+        tries = Tries(500)
+        tries.assign(0, write_count(count))
+        sizes.append((tries.most_records(), tries.watched.get(0, 0)))
+    assert sizes == [(500, 0), (62, 500), (7, 62), (1, 7), (1, 1), (1, 1), (1, 1)]
+
+
 @pytest.mark.parametrize("metadata", [None, "", "tries=", "tries=x", "tries=-1", "tries=9999", "x"])
 def test_what_others_wrote_is_no_count(metadata: str | None) -> None:
     """Metadata of another tool, or none, counts as nothing."""
@@ -127,10 +137,10 @@ def test_a_partition_without_records_in_the_batch_is_not_counted() -> None:
 
 
 def test_a_partition_that_is_gone_is_forgotten() -> None:
-    """Whoever has it now counts; here nothing goes alone because of it."""
+    """Whoever has it now counts; here no batch is small because of it."""
     tries = Tries(BATCH)
     tries.assign(0, write_count(TOGETHER))
-    assert tries.go_alone()
+    assert tries.most_records() == 1
     tries.drop(0)
-    assert not tries.go_alone()
+    assert tries.most_records() == BATCH
     assert tries.to_begin([0]) == {}
