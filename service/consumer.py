@@ -191,7 +191,7 @@ class RecordConsumer:
         return [record for record in records if record.partition in ours]
 
     def keep_first(self, records: list[Record]) -> list[Record]:
-        """Return as many as a batch may have: that it is small may be known since the gather only."""
+        """Return as many as a batch may have now: that may be known only since the gather."""
         most_records = self.tries.most_records()
         self.put_back(records[most_records:])
         return records[:most_records]
@@ -345,10 +345,9 @@ class RecordConsumer:
             self.progress.move(part.partition, part.offset)
             self.tries.assign(part.partition, part.metadata)
         if self.tries.watched:
-            most = self.tries.most_records()
-            log.warning(
-                "batches_are_small", records=most, partitions=[*self.tries.watched], why=WHY
-            )
+            watched = list(self.tries.watched)
+            most_records = self.tries.most_records()
+            log.warning("small_batches", records=most_records, partitions=watched, why=WHY)
         # A partition that was taken away while paused would come back paused, and stay so for ever.
         if self.idling:
             consumer.pause(start)

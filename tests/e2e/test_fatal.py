@@ -71,7 +71,7 @@ def letters_of(topic: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("step", ["read", "write"])
 def test_what_ends_the_process_is_buried_alone(spoiled: Stack, step: str) -> None:
-    """Wherever it aborts: after two ends in a batch and three alone, all the others are handled."""
+    """Wherever it aborts: after three ends in company and three alone, all others are handled."""
     topic = make_topic()
     good, _fatal = send_around_a_fatal_one(topic)
     deaths = start_until(spoiled, topic, (MODULE, step), lambda: is_handled(topic))

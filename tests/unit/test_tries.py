@@ -104,7 +104,7 @@ def test_ends_in_an_outage_do_not_count() -> None:
 
 
 def test_batches_become_smaller_with_each_end() -> None:
-    """So one that was killed for another reason loses little time: only what was with it is tried."""
+    """Only what was with it is tried: one that was killed for another reason loses little time."""
     sizes = []
     for count in range(TOGETHER + ALONE + 1):
         tries = Tries(500)
