@@ -13,6 +13,7 @@ SILENT_SECONDS = 6.0
 LATE_SECONDS = 60.0  # events that wait for longer than this to be published
 GROWTH_SECONDS = 60.0  # over which the growth of a slot is measured
 SHORT_SECONDS = 3600.0  # a limit that is reached sooner than this is said
+MOST_WRITTEN = 2_000  # looks that are remembered of a slot that confirms nothing: an hour of them
 GIVEN_UP = ("unreserved", "lost")
 
 
@@ -42,6 +43,9 @@ class SlotSeen:
         self.written.append((now, slot.written))
         while self.written and self.written[0][1] <= slot.confirmed:
             self.written.popleft()
+        if len(self.written) > MOST_WRITTEN:
+            every_second = list(self.written)[::2]  # the oldest stays
+            self.written = deque(every_second)
         self.held.append((now, slot.held))
         while now - self.held[0][0] > GROWTH_SECONDS:
             self.held.popleft()

@@ -10,7 +10,14 @@ from arro3.core import Array, DataType, Table
 from deltalake import write_deltalake
 from prometheus_client import REGISTRY
 
-from ops.guard.findings import LATE_SECONDS, SILENT_SECONDS, Seen, judge
+from ops.guard.findings import (
+    LATE_SECONDS,
+    MOST_WRITTEN,
+    SILENT_SECONDS,
+    Seen,
+    SlotSeen,
+    judge,
+)
 from ops.guard.look import Look, Slot, Task
 from ops.guard.metrics import NAMES, show_runs
 from ops.guard.restarts import PAUSES, WELL_AGAIN_SECONDS, Restarts
@@ -133,6 +140,16 @@ def test_a_task_that_has_run_for_long_has_its_restarts_back() -> None:
     restarts.note_well(20_000.0)
     restarts.note_well(20_000.0 + WELL_AGAIN_SECONDS)
     assert restarts.is_due(20_001.0 + WELL_AGAIN_SECONDS)
+
+
+def test_a_slot_that_is_silent_for_days_takes_no_more_memory() -> None:
+    """How long its oldest change waits is known all the same."""
+    seen = SlotSeen()
+    looks = 5 * MOST_WRITTEN
+    for look in range(looks):
+        seen.see(WELL._replace(written=2_000 + look), 2.0 * look)
+    assert len(seen.written) <= MOST_WRITTEN
+    assert seen.waits_for(2.0 * looks) == 2.0 * looks
 
 
 def lake_of(folder: Path, runs: dict[str, bool]) -> str:
