@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import threading
@@ -30,6 +31,15 @@ class StackError(Exception):
     """Why the stack cannot do what was asked, and the way out."""
 
 
+def leave_no_core_dumps() -> None:
+    """Let a process that crashes, and those that it starts, write no memory to a file.
+
+    Passwords would be in it.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
+
+
 class Supervisor:
     """Processes by name: each with its own group and log, and in the state file while alive."""
 
@@ -39,6 +49,7 @@ class Supervisor:
         self.directory = directory
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         hear_interrupts()
+        leave_no_core_dumps()
 
     def spawn(
         self,

@@ -1,11 +1,15 @@
 """What holds on an open stack holds on a secured one, and no secret is where it does not belong."""
 
 import subprocess
+import sys
 from pathlib import Path
+
+import psutil
 
 from access.connect import connect_session
 from ops.security import Security
 from ops.stack.stack import Stack
+from tests.client import until
 from tests.e2e.test_outages import (
     test_an_outage_does_not_cost_the_partitions,
     test_an_outage_of_postgres_makes_no_dead_letter,
@@ -48,6 +52,23 @@ def test_no_secret_is_where_it_does_not_belong(stack: Stack, security: Security)
     shown = processes() + answers_of_connect(stack)
     assert b"kafka_connect_password" in shown or b"cdc_password" in shown  # the placeholders are
     assert not [secret for secret in secrets if secret in shown]
+
+
+def test_no_part_leaves_a_core_dump(stack: Stack) -> None:
+    """Its memory has passwords in it. Control: what has not this limit may write one."""
+    pids = [identity.pid for identity in stack.supervisor.state().processes.values()]
+    assert len(pids) >= len(stack.parts)
+    soft = {psutil.Process(pid).rlimit(psutil.RLIMIT_CORE)[0] for pid in pids}
+    assert soft == {0}
+    program = "import resource; resource.setrlimit(resource.RLIMIT_CORE, (1, 1)); input()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as other:
+        until(
+            lambda: psutil.Process(other.pid).rlimit(psutil.RLIMIT_CORE)[0],
+            lambda limit: limit == 1,
+            10,
+            "the limit is as it was",
+        )
+        other.kill()
 
 
 def find_secrets(folder: Path) -> set[bytes]:

@@ -35,7 +35,7 @@ def test_everything_that_is_waited_for_is_there() -> None:
 
 
 def test_every_container_is_closed() -> None:
-    """Read-only, no capabilities, none to gain, bounded in memory; open on this machine only."""
+    """Read-only, no capabilities, none to gain, bounded in memory, no core dump; open here only."""
     for name, service in SERVICES.items():
         assert service["read_only"] is True, name
         assert service["cap_drop"] == ["ALL"], name
@@ -43,6 +43,7 @@ def test_every_container_is_closed() -> None:
         assert "privileged" not in service, name
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert service["mem_limit"], name
+        assert service["ulimits"] == {"core": 0}, name
         for port in service.get("ports", []):
             assert re.match(r"127\.0\.0\.1:[\d-]+:\d+$", port), name
 
@@ -176,6 +177,7 @@ def test_what_a_cluster_adds_is_hardened() -> None:
     for one in new:
         assert one["cap_drop"] == ["ALL"]
         assert one["read_only"] is True
+        assert one["ulimits"] == {"core": 0}
 
 
 def test_every_part_with_a_client_knows_the_three_brokers() -> None:
@@ -201,6 +203,7 @@ def test_every_part_with_a_client_is_secured() -> None:
     for name in new:
         assert secured[name]["cap_drop"] == ["ALL"]
         assert secured[name]["read_only"] is True
+        assert secured[name]["ulimits"] == {"core": 0}
 
 
 def test_an_extra_with_containers_can_be_secured() -> None:
