@@ -20,6 +20,7 @@ from ops.stack.supervisor import StackError
 
 LIFETIME = 3600.0  # seconds for which these receivers say that they keep a key
 WORK_SECONDS = 0.01  # between the look whether a key is known and the note that it is
+COMPANY_SECONDS = 0.2  # so long a request waits for another with its key, where nothing is locked
 
 
 class Clock:
@@ -49,6 +50,7 @@ class Receipts:
         self.clock = clock
         self.lock = threading.Lock()
         self.known: dict[str, Known] = {}
+        self.at_work: dict[str, threading.Barrier] = {}
 
     def answer(self, path: str, key: str | None, body: Any) -> tuple[int, dict[str, Any]]:
         """Return the status and the document."""
@@ -101,11 +103,20 @@ class Receipts:
             if found.body != body and self.fault != "ignores the body":
                 return 422, {"detail": "used with another body"}
             return 200, found.document
-        time.sleep(WORK_SECONDS)
+        if self.fault == "has no lock":
+            self.wait_for_company(key)
+        else:
+            time.sleep(WORK_SECONDS)
         receipt = "one for all" if self.fault == "has one answer" else str(uuid4())
         document = {"receipt": receipt}
         self.known[key] = Known(body, document, self.clock.now)
         return 201, document
+
+    def wait_for_company(self, key: str) -> None:
+        """Wait until another request with the key is at work too, if one comes soon."""
+        both = self.at_work.setdefault(key, threading.Barrier(2))
+        with suppress(threading.BrokenBarrierError):
+            both.wait(COMPANY_SECONDS)
 
     def find(self, key: str) -> Known | None:
         """Return what is known of a key; one that has expired is not, if there is no fault."""
