@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from contract.events import EVENTS
 from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC, OTHER_OUTBOXES
+from contract.pulse import PULSE_TOPIC
 from spark.judging.settled import former_topics
 from spark.lake.landed_tables import COLUMNS, make_tables, read_landed, table_path
 from spark.parts import Part, load_parts
@@ -24,7 +25,7 @@ def test_the_topics_to_land_follow_from_the_contract() -> None:
     events = {event.topic for event in EVENTS}
     topics = topics_to_land(Settings(input_topic="purchase.events"), [part])
     assert topics.input == "purchase.events"
-    events |= {DEAD_LETTER_TOPIC, *OTHER_OUTBOXES, "batch-total.events"}
+    events |= {DEAD_LETTER_TOPIC, PULSE_TOPIC, *OTHER_OUTBOXES, "batch-total.events"}
     assert {*topics.events} == events
     assert sorted(topics.all()) == sorted({"purchase.events", "batch.events", *events})
 
