@@ -99,7 +99,12 @@ def open_line(env: Env) -> Line:
     consumer.assign(
         [TopicPartition(PULSE_TOPIC, number, span.stop) for number, span in held.items()]
     )
-    settings = {**kafka_connection(bootstrap), "message.timeout.ms": 10_000, "log_level": 0}
+    settings = {
+        **kafka_connection(bootstrap),
+        "enable.idempotence": True,
+        "message.timeout.ms": 10_000,
+        "log_level": 0,
+    }
     return Line(Producer(settings), consumer, cycle(sorted(numbers)))
 
 
