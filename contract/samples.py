@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from contract.events import ACCEPTED, DEAD_LETTER, REJECTED
+from contract.trace import make_trace
 
 Kind = Literal["order", "redelivery", "second", "conflict", "invalid"]
 
@@ -85,13 +86,6 @@ def make_order(rng: random.Random, run: str, number: int) -> Sample:
         to_json(order),
         traceparent=trace if has_trace else None,
     )
-
-
-def make_trace(rng: random.Random) -> str:
-    """Make a traceparent header; an id of zeros alone would not be valid."""
-    trace_id = rng.getrandbits(128) | 1
-    span_id = rng.getrandbits(64) | 1
-    return f"00-{trace_id:032x}-{span_id:016x}-01"
 
 
 def make_line(rng: random.Random, sku: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ A message without a good trace is a good message, so nothing here refuses anythi
 
 import re
 from collections.abc import Sequence
+from random import Random
 from typing import NamedTuple
 
 PARENT_HEADER = "traceparent"
@@ -44,6 +45,13 @@ class Trace(NamedTuple):
         """Return the same trace for what comes of another span in it."""
         flags = self.parent[53:]
         return Trace(f"00-{self.trace_id}-{span_id}-{flags}", self.state)
+
+
+def make_trace(rng: Random) -> str:
+    """Make a header traceparent that is sampled; an id of zeros alone would not be valid."""
+    trace_id = rng.getrandbits(128) | 1
+    span_id = rng.getrandbits(64) | 1
+    return f"00-{trace_id:032x}-{span_id:016x}-01"
 
 
 def read_trace(parents: Sequence[str], states: Sequence[str] = ()) -> Trace | None:

@@ -102,14 +102,13 @@ def open_line(env: Env) -> Line:
     settings = {
         **kafka_connection(bootstrap),
         "enable.idempotence": True,
-        "message.timeout.ms": 10_000,
         "log_level": 0,
     }
     return Line(Producer(settings), consumer, cycle(sorted(numbers)))
 
 
 def send(line: Line, topic: str) -> None:
-    """Send a pulse; where no broker answers, it is gone after a while."""
+    """Send a pulse; where no broker answers, it waits, and will be late."""
     now = time.time_ns() // 1_000_000
     pulse_id = f"{now:013}-{uuid4().hex[:12]}"
     line.producer.produce(

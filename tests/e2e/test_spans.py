@@ -12,8 +12,7 @@ import pytest
 
 from contract.events import ACCEPTED, EVENTS
 from contract.names import AUDIT_TOPIC, INPUT_TOPIC, SUBSCRIBER
-from contract.samples import make_trace
-from contract.trace import Trace
+from contract.trace import Trace, make_trace
 from ops.stack.stack import Stack
 from ops.trace.lake import query as query_lake
 from service.ids import derive, span_id_of
