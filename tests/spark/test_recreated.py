@@ -3,7 +3,6 @@
 import shutil
 from argparse import ArgumentTypeError
 from collections import defaultdict
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark.kafka.topic_ids import Later, find_recreated, find_topic_ids
 from spark.lake.losses import Loss
 from spark.land import land, parse_accepted
-from spark.landing.landing_query import accept_later, append_once, start_landing
+from spark.landing.landing_query import accept_later, append_once
 from tests.own_service import make_again
 from tests.spark.topics import HELD, PARTITIONS, Topics, each_once, land_once, rows_of
 
@@ -138,7 +137,7 @@ def test_a_topic_that_is_created_again_while_it_lands_stops_the_job(
             made.append(lake.make_again())
             lake.topics.send(first, 60)
 
-    monkeypatch.setattr("spark.land.start_landing", partial(start_landing, append=append))
+    monkeypatch.setattr("spark.land.find_append", lambda: append)
     if protection == "off":
         monkeypatch.setattr("spark.landing.landing_query.confirm", lambda *_: None)
     settings = lake.topics.settings(lake.root).model_copy(update={"land_max_offsets": 10})

@@ -3,12 +3,10 @@
 Delta then takes what comes after a lost checkpoint for what it has already.
 """
 
-from functools import partial
-
 from pyspark.sql import DataFrame
 
 from spark import land
-from spark.landing.landing_query import append_once, start_landing
+from spark.landing.landing_query import append_once
 
 
 def append_under_one_id(rows: DataFrame, path: str, _query_id: str, batch_id: int) -> None:
@@ -17,5 +15,5 @@ def append_under_one_id(rows: DataFrame, path: str, _query_id: str, batch_id: in
 
 
 if __name__ == "__main__":
-    vars(land)["start_landing"] = partial(start_landing, append=append_under_one_id)
+    vars(land)["find_append"] = lambda: append_under_one_id
     land.main()
