@@ -19,7 +19,7 @@ from psycopg.conninfo import make_conninfo
 
 from contract.events import ACCEPTED, REJECTED
 from contract.names import REPLAY_HEADER
-from ops.letters.command import STATEMENTS, Filter, Row, event_id_of, position_of
+from ops.letters.command import STATEMENTS, Filter, Row, event_id_of
 from ops.letters.original import ANSWER_SECONDS, Original, find_originals
 from ops.outbox import ROLE
 from ops.produce import connect as connect_producer
@@ -27,7 +27,13 @@ from ops.progress import Note
 from ops.settings import Env
 from ops.stack.supervisor import StackError
 from ops.topic import reader
-from ops.trace.databases import CONNECT_SECONDS, Databases, Position, open_databases
+from ops.trace.databases import (
+    CONNECT_SECONDS,
+    Databases,
+    Position,
+    open_databases,
+    position_of,
+)
 
 LADDER = (1, 2, 5, 20, 100)
 DEAD_AGAIN, GONE, WAITING, KNOWN = "dead again", "bytes are gone", "not handled yet", "known before"

@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 from ops.letters.decoded import decode, visible
 from ops.settings import Env
 from ops.stack.supervisor import StackError
-from ops.trace.databases import Databases, Position, open_databases, parse_position
+from ops.trace.databases import (
+    Databases,
+    Position,
+    open_databases,
+    parse_position,
+    position_of,
+)
 from service.ids import derive
 from spark.statements import read_statements
 
@@ -113,11 +119,6 @@ def find_letters(databases: Databases, positions: Sequence[Position]) -> dict[Po
             row["waiting"],
         )
     return letters
-
-
-def position_of(row: Row) -> Position:
-    """Return where the record of a letter is."""
-    return Position(row["topic"], row["partition"], row["offset"])
 
 
 def event_id_of(position: Position, subscriber: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
@@ -14,7 +14,7 @@ from ops.positions import TIMEOUT, landed
 from ops.settings import Env
 from ops.stack.supervisor import StackError
 from ops.topic import reader, spans
-from ops.trace.databases import Position, Row, open_databases
+from ops.trace.databases import Position, Row, open_databases, position_of
 from ops.trace.lake import Run, read_runs
 from ops.trace.topics import header_of, messages
 from spark.kafka.positions import kafka_topic
@@ -193,11 +193,6 @@ def read_rows(env: Env, *, audits: bool) -> Rows:
         unaudited_for=unaudited["seconds"] if audits else 0.0,
         refused=unaudited["refused"],
     )
-
-
-def position_of(row: Mapping[str, Any]) -> Position:
-    """Return where the record of a row is."""
-    return Position(row["topic"], row["partition"], row["offset"])
 
 
 def as_counts(rows: Sequence[Row]) -> dict[str, int]:

@@ -35,6 +35,11 @@ class Position(NamedTuple):
         return f"{self.topic}/{self.partition}/{self.offset}"
 
 
+def position_of(row: Row) -> Position:
+    """Return where the record of a row is."""
+    return Position(row["topic"], row["partition"], row["offset"])
+
+
 class Databases(NamedTuple):
     """A connection to each of both, as the role that may read everything."""
 

@@ -14,6 +14,7 @@ from ops.trace.databases import (
     Position,
     Row,
     is_retired,
+    position_of,
     read_message,
     read_slot,
 )
@@ -174,11 +175,6 @@ def title_of(rows: MessageRows) -> str:
     if rows.rejection:
         return f"{name} of order {rows.rejection['order_id']}: {REJECTED}"
     return f"{name}: neither {ACCEPTED} nor {REJECTED}"
-
-
-def position_of(row: Row) -> Position:
-    """Return where the record of a row is."""
-    return Position(row["topic"], row["partition"], row["offset"])
 
 
 def follow_record(sources: Sources, path: Path, rows: MessageRows) -> None:
