@@ -115,15 +115,13 @@ def run(
     parking: Parking | None = None,
 ) -> None:
     """Gather and handle one batch after the other; when asked to stop, finish the batch first."""
-    handle_batch = partial(
-        handle_past_pulses, steps.publish, parking.handle_batch if parking else handle
-    )
+    handle_messages = parking.handle_batch if parking else handle
     while not stopping.is_set():
         records: list[Record] = []
         try:
             records = consumer.gather()
             if records:
-                handle_batch(records, steps)
+                handle_past_pulses(handle_messages, records, steps)
         except AbandonedError as reason:
             ABANDONED.inc()
             log.warning("abandoned", records=len(records), reason=str(reason))

@@ -46,18 +46,13 @@ PUBLISH = text("""
 """)
 
 
-def handle_past_pulses(
-    publish: Callable[[Sequence[Record]], None],
-    handle: Handle,
-    records: Sequence[Record],
-    steps: Steps,
-) -> None:
+def handle_past_pulses(handle: Handle, records: Sequence[Record], steps: Steps) -> None:
     """Publish the pulses of a batch, and take the other records through every step."""
     pulses = [record for record in records if read_pulse(record.headers)]
     if not pulses:
         handle(records, steps)
         return
-    publish(pulses)
+    steps.publish(pulses)
     others = [record for record in records if record not in pulses]
     if not others:
         steps.commit(records)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from contract.pulse import PULSE_HEADER, read_pulse, sent_at
-from service.handler import Steps, publish_nothing, wait_for_nothing
+from service.handler import Steps, wait_for_nothing
 from service.pulse import handle_past_pulses
 from service.record import Record
 from tests.builders import record, settle_all, take_all
@@ -43,7 +43,7 @@ class Batch:
             mark=settle_all,
             commit=lambda records: self.note("committed", records),
             wait=wait_for_nothing,
-            publish=publish_nothing,
+            publish=lambda pulses: self.note("published", pulses),
         )
 
     def note(self, what: str, records: Sequence[Record]) -> None:
@@ -57,11 +57,7 @@ class Batch:
 
     def take(self, records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
         """Take a batch."""
-
-        def publish(pulses: Sequence[Record]) -> None:
-            self.note("published", pulses)
-
-        handle_past_pulses(publish, self.handle, records, self.steps)
+        handle_past_pulses(self.handle, records, self.steps)
         return self.happened
 
 
