@@ -75,8 +75,10 @@ def json_lines(
 
 def lines_within(values: Iterable[Any], names: Sequence[Line], margin: str) -> Iterator[Line]:
     """Yield the lines of what is in an object or a list, given with names and labels."""
-    for number, (value, (name, label)) in enumerate(zip(values, names, strict=True), 1):
-        comma = "," if number < len(names) else ""
+    last = len(names) - 1
+    for number, value in enumerate(values):
+        name, label = names[number]
+        comma = "," if number < last else ""
         yield from json_lines(value, name, label, f"{margin}  ", comma)
 
 

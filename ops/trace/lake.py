@@ -131,8 +131,12 @@ def read_last_runs(root: str) -> LastRuns | None:
 
 def read_runs(root: str, most: int) -> list[Run]:
     """Return the last reconciliations, the latest first."""
-    rows = query(f"{root}/reconcile/run", "run", RUNS.format(most=most)) or []
-    return [Run(row["run_id"], row["ok"], row["verdict"], json.loads(row["hops"])) for row in rows]
+    runs = []
+    for row in query(f"{root}/reconcile/run", "run", RUNS.format(most=most)) or []:
+        hops = json.loads(row["hops"])
+        run = Run(row["run_id"], row["ok"], row["verdict"], hops)
+        runs.append(run)
+    return runs
 
 
 def read_open(root: str, run_id: str, ids: Sequence[str]) -> list[Row]:
