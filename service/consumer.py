@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeVar, cast
@@ -53,7 +52,8 @@ class RecordConsumer:
     """
 
     def __init__(self, settings: Settings, is_stopping: Callable[[], bool]) -> None:
-        self.consumer = Consumer({**settings.kafka(), "error_cb": self.note_error})
+        callbacks = {"error_cb": self.note_error, "on_commit": self.note_commit}
+        self.consumer = Consumer({**settings.kafka(), **callbacks})
         self.settings = settings
         self.topic = settings.input_topic
         self.memory = without_memory(self.topic)
@@ -68,7 +68,9 @@ class RecordConsumer:
         self.tries = Tries(settings.batch_records)
         self.in_batch: set[int] = set()  # the partitions of the batch in progress
         self.before_waiting: Callable[[], None] = do_nothing
-        self.committing = ThreadPoolExecutor(1, "commit")
+        self.commit_seconds: float = OFFSET_COMMIT_SECONDS
+        self.is_answered = True  # the last commit
+        self.is_leaving = False
         self.last_poll = time.monotonic()
         self.was_refused = False  # by a broker that does not let us in
         self.last_refusal = -REFUSAL_SECONDS
@@ -109,14 +111,20 @@ class RecordConsumer:
 
         A close in the middle of a rebalance may never return, so what is in progress is served
         first. A static member only goes away: its partitions wait for it.
+
+        A close would also wait for a commit that has no answer, as long as a session lasts. Then
+        the process ends without: the group goes on when our session ends.
         """
+        self.is_leaving = True
+        self.commit_seconds = SERVE_SECONDS
         is_member = self.has_joined and not self.settings.group_instance_id
         if is_member:
             self.consumer.unsubscribe()
             deadline = time.monotonic() + SERVE_SECONDS
             while self.consumer.assignment() and time.monotonic() < deadline:
                 self.consumer.poll(POLL_SECONDS)
-        self.consumer.close()
+        if self.is_answered:
+            self.consumer.close()
 
     def gather(self) -> list[Record]:
         """Return a batch: it is limited by records, by bytes and by milliseconds."""
@@ -303,21 +311,25 @@ class RecordConsumer:
     def commit_in_time(self, offsets: list[TopicPartition]) -> None:
         """Commit these offsets, or raise an OutageError if that takes too long.
 
-        The client waits for the group's coordinator as long as a session lasts, and longer. So it
-        waits in a thread of its own.
+        A commit that waits for its answer has no bound, and meanwhile no other call of the client
+        returns. So it does not wait, and then we ask what is committed: the broker answers one
+        request after the other.
         """
-        committing = self.committing.submit(self.commit_offsets, offsets)
-        try:
-            committing.result(OFFSET_COMMIT_SECONDS)
-        except TimeoutError as late:
-            committing.cancel()
-            raise OutageError(f"offsets: no answer in {OFFSET_COMMIT_SECONDS:g} s") from late
-
-    def commit_offsets(self, offsets: list[TopicPartition]) -> None:
-        """Commit these offsets, and wait for the answer."""
+        self.is_answered = False
         with classify_errors(self.settings, "offsets"):
-            committed = self.consumer.commit(offsets=offsets, asynchronous=False)
-            raise_first_error(committed or [])
+            self.consumer.commit(offsets=offsets, asynchronous=True)
+            committed = self.consumer.committed(offsets, timeout=self.commit_seconds)
+            raise_first_error(committed)
+        self.is_answered = True
+        if positions(committed) != positions(offsets):
+            raise OutageError("offsets: the group has not taken them")
+
+    def note_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+        """End the process if a commit was refused for a reason that does not pass by itself."""
+        errors = [error, *(partition.error for partition in partitions)]
+        for refusal in filter(None, errors):
+            if not self.is_leaving:
+                stop_if_final(refusal, self.settings)
 
     def rewind(self, records: Sequence[Record]) -> None:
         """Go back to the start of an abandoned batch, in the partitions that are still ours.
@@ -405,6 +417,11 @@ class RecordConsumer:
 
 def do_nothing() -> None:
     """Do nothing: nobody else counts tries."""
+
+
+def positions(offsets: Sequence[TopicPartition]) -> set[tuple[int, int, str]]:
+    """Return number, offset and metadata of each partition."""
+    return {(one.partition, one.offset, one.metadata or "") for one in offsets}
 
 
 def is_end(message: Message) -> bool:

@@ -3,14 +3,17 @@
 import json
 import os
 import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from signal import Signals
+from subprocess import PIPE
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported without types
     AclBinding,
     AclBindingFilter,
@@ -253,21 +256,24 @@ def test_a_commit_that_the_broker_does_not_answer_is_an_outage(spoiled: Stack) -
     """It is given up in time for the next poll, and repeated; the control: the client waits on."""
     topic = make_topic()
     orders(30, topic)
-    ours = member(topic)
+    ours = member(topic, session_timeout_ms=45_000)
+
+    def commit_without_bound() -> None:
+        with suppress(KafkaException):
+            ours.consumer.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
+
+    control = threading.Thread(target=commit_without_bound)
     with ours.consumer:
         batch = until(ours.gather, bool, 20, "no record came")
-        offsets = [TopicPartition(topic, 0, 1)]
-        without_bound = threading.Thread(
-            target=ours.consumer.commit, kwargs={"offsets": offsets, "asynchronous": False}
-        )
         with frozen(spoiled, "kafka"):
-            without_bound.start()
             started = time.monotonic()
-            with pytest.raises(OutageError, match="offsets: no answer"):
+            with pytest.raises(OutageError, match=r"offsets: .*Timed out"):
                 ours.commit(batch)
             assert time.monotonic() - started < OFFSET_COMMIT_SECONDS + 1
-            assert without_bound.is_alive()
-        without_bound.join(30)
+            control.start()
+            control.join(OFFSET_COMMIT_SECONDS + 1)
+            assert control.is_alive()
+        control.join(30)
         ours.commit(batch)
 
 
@@ -317,6 +323,36 @@ def test_a_service_stops_in_time_while_the_broker_does_not_answer(spoiled: Stack
     with own_service(spoiled, topic) as service:
         until_handled(30, topic, topic)
     exactly_one(ids)
+
+
+@contextmanager
+def leaving(stack: Stack, how: str) -> "Iterator[subprocess.Popen[str]]":
+    """Run a member that leaves while its commit has no answer, until it begins to leave."""
+    topic = make_topic()
+    orders(30, topic)
+    broker = stack.supervisor.identity("kafka")
+    assert broker, "no broker runs"
+    argv = [sys.executable, "-m", "tests.e2e.unanswered", how, str(broker.pid), topic]
+    with subprocess.Popen(argv, text=True, stdout=PIPE, stderr=PIPE, env=stack.env()) as process:
+        out_of_patience = threading.Timer(40, process.kill)
+        out_of_patience.start()
+        try:
+            assert process.stdout
+            assert "leaves\n" in process.stdout, process.communicate()
+            yield process
+        finally:
+            out_of_patience.cancel()
+            process.kill()
+            stack.kill("kafka", Signals.SIGCONT)
+
+
+def test_a_commit_without_an_answer_does_not_hold_up_the_end(spoiled: Stack) -> None:
+    """A process that ends, here with a sentence, does so at once; the control closes its client."""
+    with leaving(spoiled, "leave") as process:
+        _, said = process.communicate(timeout=LEAVE_SECONDS)
+        assert (process.returncode, "has left" in said.splitlines()) == (1, True), said
+    with leaving(spoiled, "close") as control, pytest.raises(subprocess.TimeoutExpired):
+        control.wait(LEAVE_SECONDS)
 
 
 def test_a_client_that_hangs_when_it_leaves_does_not_hold_up_the_end(spoiled: Stack) -> None:
