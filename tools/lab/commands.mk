@@ -29,8 +29,8 @@ prove-clients: venv ## producers in Python, Java and Connect that lose acknowled
 prove-refusals: venv ## every change of the database that refuses messages, under load
 	@$(PROVE) tests/e2e/test_refusals.py
 
-prove-letters: venv ## 1,000 dead letters of twelve reasons, worked off by a replay that is killed again and again
-	@$(PROVE) tests/e2e/test_letters_trial.py
+prove-letters: venv ## 1,000 dead letters of twelve reasons, worked off by a replay that is killed again and again; keys that wait, under kills
+	@$(PROVE) tests/e2e/test_letters_trial.py tests/e2e/test_parking.py
 
 prove-kafka: venv ## every dangerous moment of Kafka, and storms of rebalances
 	@$(PROVE) tests/e2e/test_kafka.py tests/e2e/test_storm.py
