@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from contract.events import ACCEPTED, EVENTS, REJECTED
 from contract.names import DATABASE
@@ -14,7 +17,13 @@ from contract.samples import Sample, every_sample
 from ops.stack.stack import Stack
 from ops.trace.command import is_fine, trace
 from ops.trace.hops import DELETED, MISSING, THERE, WAITING, Hop, Trace
+from spark.judging.settled import Options
+from spark.parts import load_parts
+from spark.reconcile import run
+from spark.settings import Settings as SparkSettings
 from tests.client import Sent, away, connect, fresh, send, until, until_handled
+from tests.load import orders
+from tests.reconciliation import all_matched
 from tests.stacks import JudgeSince
 
 [ACCEPTED_TYPE] = [event.aggregate_type for event in EVENTS if event.outcome == ACCEPTED]
@@ -59,7 +68,7 @@ def has_every_event(traces: list[Trace]) -> bool:
 
 
 def test_an_order_is_there_at_every_hop(
-    stack: Stack, judge_since: JudgeSince, delta_root: os.PathLike[str]
+    stack: Stack, judge_since: JudgeSince, delta_root: Path
 ) -> None:
     """Both messages of an order, from the records to the reconciliation, by any of its ids."""
     first, second = pair("second")
@@ -162,3 +171,39 @@ def test_the_command_says_what_is_not_known(stack: Stack) -> None:
     unknown = subprocess.run(command, env=nobody, capture_output=True, text=True, check=False)
     assert unknown.returncode == 2
     assert "Postgres does not answer" in unknown.stderr
+
+
+MANY, AT_ONCE = 1_000_000, 20_000
+TRACE_SECONDS = 2.0
+
+
+@pytest.mark.prove
+def test_beside_a_million_it_answers_in_two_seconds(
+    stack: Stack, spark: SparkSession, delta_root: Path
+) -> None:
+    """The first, one in the middle and the last, through every hop that a million have passed."""
+    wanted = []
+    for number in range(MANY // AT_ONCE):
+        ids = orders(AT_ONCE)
+        if number in (0, MANY // AT_ONCE // 2, MANY // AT_ONCE - 1):
+            wanted += [ids[0], ids[-1]]
+        until_handled(300)
+    options = Options(land=True, ledger=None, deadline=time.monotonic() + 1_800)
+    settings = SparkSettings(delta_root=str(delta_root))
+    all_matched(run(spark, settings, load_parts(), options))
+
+    env = {**stack.env(), "ATTACH": "true", "DELTA_ROOT": str(delta_root)}
+    took = {one: seconds_of_trace(env, one) for one in wanted}
+    print(f"seconds: {took}")  # noqa: T201
+    assert max(took.values()) < TRACE_SECONDS
+
+
+def seconds_of_trace(env: Mapping[str, str], wanted: str) -> float:
+    """Return how long the command takes to say that it is there at every hop."""
+    command = [sys.executable, "-m", "ops", "trace", wanted]
+    started = time.monotonic()
+    traced = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    seconds = time.monotonic() - started
+    assert traced.returncode == 0, traced.stdout + traced.stderr
+    assert "has found nothing wrong with it" in traced.stdout
+    return seconds

@@ -1,6 +1,6 @@
 # What `make` can do because the lab is here.
 
-.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-letters prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-compose prove-faults
+.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-letters prove-trace prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-compose prove-faults
 
 bench: venv ## measure speed and cost
 	@$(BIN)/pipeline bench
@@ -8,7 +8,7 @@ bench: venv ## measure speed and cost
 # What is too slow for `make test`. Each part ends with its time.
 PROVE := PROVE=1 $(BIN)/pytest --durations=5
 
-prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-letters prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-compose prove-faults ## everything below; `make -k prove` goes on after a failure
+prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-letters prove-trace prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-compose prove-faults ## everything below; `make -k prove` goes on after a failure
 
 prove-copies: venv ## every kind of copy, and the whole tests of three of them
 	@$(PROVE) tests/copy tests/integration/test_extras.py
@@ -31,6 +31,9 @@ prove-refusals: venv ## every change of the database that refuses messages, unde
 
 prove-letters: venv ## 1,000 dead letters of twelve reasons, worked off by a replay that is killed again and again; keys that wait, under kills
 	@$(PROVE) tests/e2e/test_letters_trial.py tests/e2e/test_parking.py
+
+prove-trace: venv ## one order among a million, through every hop, in two seconds
+	@$(PROVE) tests/e2e/test_trace.py
 
 prove-kafka: venv ## every dangerous moment of Kafka, and storms of rebalances
 	@$(PROVE) tests/e2e/test_kafka.py tests/e2e/test_storm.py
