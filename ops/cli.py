@@ -34,6 +34,7 @@ dead_letters = typer.Typer(no_args_is_help=True, help="What was refused, and wha
 app.add_typer(dead_letters, name="dead-letters")
 audit = typer.Typer(no_args_is_help=True, help="What the audit receiver has refused.")
 app.add_typer(audit, name="audit")
+WELL = "connectors, slots, publications and refusals: all is well (pipeline status has the rest)"
 LETTER_KINDS = ("invalid", "conflict", "too_large")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Orders = Annotated[int, typer.Option(min=1, help="How many good orders; others come on top.")]
@@ -311,7 +312,7 @@ def guard(
         print(json.dumps([finding._asdict() for finding in findings]))
     else:
         lines = [f"{finding.sentence}: {finding.way_out}" for finding in findings]
-        print("\n".join(lines or ["all is well"]))
+        print("\n".join(lines or [WELL]))
     raise typer.Exit(1 if findings else 0)
 
 

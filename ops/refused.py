@@ -47,6 +47,7 @@ COUNTS = """
     from tracked, buried, unaudited
 """
 KINDS = ("dead_letters", "audit_refusals")
+CONNECT_SECONDS = 5
 
 About = dict[str, Any]
 
@@ -67,7 +68,9 @@ def count_refused(env: Env) -> About:
     """Return how many there are of each kind, and how many of these are fresh."""
     password_file = Path(env["RECONCILER_PASSWORD_FILE"])
     password = password_file.read_text().strip()
-    with psycopg.connect(env["DATABASE_URL"], user="reconciler", password=password) as connection:
+    with psycopg.connect(
+        env["DATABASE_URL"], user="reconciler", password=password, connect_timeout=CONNECT_SECONDS
+    ) as connection:
         cursor = connection.cursor(row_factory=dict_row)
         counts = cursor.execute(COUNTS, [FRESH_MINUTES]).fetchone()
     assert counts is not None

@@ -40,12 +40,15 @@ class Seat(NamedTuple):
     def take(self) -> "Seat":
         """Return the seat, taken if it is free; without a session while Postgres is away."""
         try:
+            session = psycopg.connect(self.address, autocommit=True)
             if self.session is not None:
+                session.close()  # a server that hangs has not let it in: do not ask it for ever
                 self.session.execute("select")  # whoever is still there still has the lock
                 return self
-            session = psycopg.connect(self.address, autocommit=True)
             [is_ours] = session.execute(LOCK).fetchone() or [False]
         except psycopg.Error:
+            if self.session is not None:
+                self.session.close()
             return self._replace(session=None)
         if not is_ours:
             session.close()

@@ -167,6 +167,7 @@ def test_the_rest_of_the_update_is_no_change(updated: Updated) -> None:
     ]
 
 
+@pytest.mark.prove
 def test_other_words_at_an_update_lose_nothing_silently(
     template: Path, cache: Path, tmp_path: Path
 ) -> None:

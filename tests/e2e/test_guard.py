@@ -5,14 +5,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from signal import Signals
 
+import psutil
 import pytest
 import requests
 from psycopg import sql
 
-from ops.guard.command import Guard, free_seat, look_for_a_while
+from ops.guard.command import SILENCE_SECONDS, Guard, free_seat, look_for_a_while
 from ops.guard.findings import Finding
 from ops.stack.database import login
 from ops.stack.stack import Stack
+from ops.status import status
 from tests.client import exactly_one, until, until_handled
 from tests.e2e.test_outages import assert_all_published
 from tests.load import orders
@@ -136,6 +138,39 @@ def test_of_two_guards_one_acts(spoiled: Stack) -> None:
     taken = until(second.take, lambda seat: seat.session is not None, 10, "nobody acts")
     assert taken.session is not None
     taken.session.close()
+
+
+@contextmanager
+def frozen_postgres(stack: Stack) -> Iterator[None]:
+    """Freeze the server and all of its processes for the time of a block."""
+    server = stack.supervisor.identity("postgres")
+    assert server, "no postgres runs"
+    processes = [psutil.Process(server.pid), *psutil.Process(server.pid).children()]
+    for process in processes:
+        process.suspend()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.resume()
+
+
+def test_a_server_that_hangs_is_said_and_does_not_hang_the_guard(spoiled: Stack) -> None:
+    """Although it has a connection that nobody answers: it gives its seat up and looks on."""
+    guard = Guard(spoiled.env(), lambda _line: None)
+    seat = free_seat(spoiled.env()).take()
+    assert seat.session is not None
+    with frozen_postgres(spoiled):
+        began = time.monotonic()
+        lost = seat.take()
+        assert lost.session is None
+        assert "no_answer" in {finding.name for finding in guard.look_once(acts=False)}
+        state = status(spoiled)
+        assert time.monotonic() - began < SILENCE_SECONDS
+    assert (state["slots"], state["refused"]) == (None, None)
+    again = until(lost.take, lambda one: one.session is not None, 10, "nobody acts")
+    assert again.session is not None
+    again.session.close()
 
 
 def test_a_pipeline_that_is_well_has_no_finding(spoiled: Stack) -> None:

@@ -94,8 +94,9 @@ def test_a_pulse_that_is_refused_holds_nobody_up(spoiled: Stack) -> None:
         "alter table outbox drop constraint no_pulse",
     ):
         pulses.beat()
+        log = spoiled.log("service").read_text
+        until(log, lambda text: "pulse_refused" in text, SECONDS, "no pulse is refused")
         ids = orders(5)
         until_handled()
     exactly_one(ids)
-    assert "pulse_refused" in spoiled.log("service").read_text()
     until_published(pulses, shown, 1)

@@ -180,6 +180,7 @@ def line_of(result: Result, what: str) -> Result:
     return dict(line)
 
 
+@pytest.mark.prove
 def test_everything_goes_when_nothing_refers_to_it(
     own: Stack, judge_since: JudgeSince, retain: Retain, spark: SparkSession, delta_root: Path
 ) -> None:
