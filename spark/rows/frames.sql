@@ -169,7 +169,7 @@ with known as (
         offset,
         false as is_tracked
     from {landed}
-    where is_input
+    where kafka_topic = {input_topic} -- a pulse, too: its event may come meanwhile
     union all
     select source, topic, partition, offset, true as is_tracked
     from {tracking}

@@ -514,6 +514,14 @@ def taken_after_the_snapshot(world: World, message_id: str) -> Found:
     return set()
 
 
+def lagging_pulse(world: World, message_id: str) -> Found:
+    """Published after the databases were read: its event has landed, and its row is not there."""
+    position = world.order(message_id, b"a pulse", partition=LAGGING, pulse=GOOD_PULSE)
+    world.publish(f"event-{position}", PULSE_TOPIC, position, {}, source=f"record {position}")
+    world.remove("outbox", event_id=f"event-{position}")
+    return set()
+
+
 def parked(world: World, message_id: str) -> Found:
     """It waits behind a dead letter of its key."""
     world.park(world.order(message_id, expected=ACCEPTED))
@@ -525,6 +533,7 @@ LAWFUL: list[Plant] = [
     rejected_before_there_were_rows, buried, buried_with_known_bytes, buried_by_another, lagging,
     lagging_and_not_tracked_yet, lagging_dead_letter, lagging_first_and_settled_redelivery,
     settled_and_lagging_redelivery, not_taken_yet, taken_after_the_snapshot, parked, pulse,
+    lagging_pulse,
 ]  # fmt: skip
 
 
