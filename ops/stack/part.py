@@ -246,6 +246,9 @@ def trusted_ca(settings: Settings) -> str | bool:
     return str(settings.security.ca) if settings.security else True
 
 
+REASON_LIMIT = 200  # characters: a page of HTML says nothing
+
+
 def answers(
     url: str,
     expected: int = requests.codes.ok,
@@ -253,10 +256,11 @@ def answers(
 ) -> str:
     """Return nothing when the URL answers with this status, else what came instead."""
     try:
-        status = requests.get(url, timeout=2, verify=ca).status_code
+        answer = requests.get(url, timeout=2, verify=ca)
     except requests.RequestException as failure:
         kind = type(failure).__name__
         return f"{url}: {kind}"
-    if status != expected:
-        return f"{url} answers {status}"
-    return ""
+    if answer.status_code == expected:
+        return ""
+    first_line, _, _ = answer.text.strip().partition("\n")
+    return f"{url} answers {answer.status_code}: {first_line[:REASON_LIMIT]}"
