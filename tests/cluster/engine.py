@@ -1,4 +1,4 @@
-"""An engine for Spark: a master and two workers, from pyspark's own jars."""
+"""An engine for Spark: a master and its workers, from pyspark's own jars."""
 
 import os
 import subprocess
@@ -16,15 +16,16 @@ from tests.client import until
 
 SHIPPED = ROOT / "spark" / "cluster" / "spark-defaults.conf"
 SPARK = Path(pyspark.__file__).parent
-WORKERS = 2
 
 
 class Engine:
     """Processes, and the settings with which a job uses them."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path, port: int, workers: int, cores: int) -> None:
         self.folder = folder
         self.port = port
+        self.workers = workers
+        self.cores = cores  # of each worker
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
@@ -35,13 +36,14 @@ class Engine:
     def start(self) -> None:
         """Start the master and the workers."""
         self.start_process("master", ["master.Master", "--port", str(self.port)], self.port + 1)
-        for number in range(WORKERS):
+        for number in range(self.workers):
             self.start_worker(number)
 
     def start_worker(self, number: int) -> None:
-        """Start one worker, with room for two jobs."""
+        """Start one worker."""
         place = ["--work-dir", str(self.folder / f"work-{number}")]
-        words = ["worker.Worker", "--cores", "2", "--memory", "2g", *place, self.url]
+        room = ["--cores", str(self.cores), "--memory", "2g"]
+        words = ["worker.Worker", *room, *place, self.url]
         self.start_process(f"worker-{number}", words, self.port + 2 + number)
         until(self.count_workers, lambda count: count > number, 60, "a worker is not known")
 
@@ -95,10 +97,12 @@ def write_settings(folder: Path, values: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def engine(folder: Path, port: int, values: Mapping[str, str]) -> Iterator[Engine]:
-    """Run an engine, and end all of its processes afterwards."""
+def engine(
+    folder: Path, port: int, values: Mapping[str, str], workers: int = 2, cores: int = 2
+) -> Iterator[Engine]:
+    """Run an engine, by default with room for two jobs on each worker; end it afterwards."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = Engine(folder, port)
+    made = Engine(folder, port, workers, cores)
     write_settings(folder, {"spark.master": made.url, **values})
     try:
         made.start()

@@ -1,6 +1,6 @@
 # What `make` can do because the lab is here.
 
-.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-letters prove-trace prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-compose prove-faults
+.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-letters prove-trace prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-stages prove-compose prove-faults
 
 bench: venv ## measure speed and cost
 	@$(BIN)/pipeline bench
@@ -8,7 +8,7 @@ bench: venv ## measure speed and cost
 # What is too slow for `make test`. Each part ends with its time.
 PROVE := PROVE=1 $(BIN)/pytest --durations=5
 
-prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-letters prove-trace prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-compose prove-faults ## everything below; `make -k prove` goes on after a failure
+prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-letters prove-trace prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-stages prove-compose prove-faults ## everything below; `make -k prove` goes on after a failure
 
 prove-copies: venv ## every kind of copy, and the whole tests of three of them
 	@$(PROVE) tests/copy tests/integration/test_extras.py
@@ -50,6 +50,9 @@ prove-repair: venv ## every act of repair, and a repair that is killed at each s
 
 prove-cluster: venv ## three brokers, two workers and a lake in a bucket, secured: whoever may die, dies (needs go)
 	@$(PROVE) tests/cluster
+
+prove-stages: venv ## where the time of a reconciliation on a cluster goes; STAGES_ORDERS=5000000 takes most of an hour
+	@$(PROVE) -s tools/lab/tests/e2e/test_stages.py
 
 prove-compose: venv ## the same on containers, with and without logins (needs Docker, and 9 GB of memory)
 	@$(PROVE) tests/compose/test_cluster.py
