@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 
 from lab.bench.reconcile import look_at_lake, refuse_defects, settle
 from spark.judging.comparison import compare
+from spark.rows.held import place_to_hold
 from spark.session import make_session
 from spark.settings import Settings
 
@@ -34,7 +35,8 @@ def main() -> None:
     settings = Settings()
     spark = make_session("stages", settings.spark_jars_dir)
     phases = Phases()
-    with ExitStack() as open_until_the_end:
+    held = place_to_hold(spark, f"{settings.delta_root}/held/stages")
+    with held, ExitStack() as open_until_the_end:
         with phases.phase("look at the lake"):
             lake = look_at_lake(spark, settings)
         with phases.phase("read the databases"):

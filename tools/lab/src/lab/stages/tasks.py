@@ -40,8 +40,8 @@ class Phase(NamedTuple):
 
 def read_tasks(folder: Path) -> list[Task]:
     """Return the tasks of all runs whose event logs are in this folder."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return [task for file in files for task in tasks_of(file.open())]
+    files = sorted(folder.rglob("events_*"))
+    return [task for file in files for task in tasks_of(file.read_text().splitlines())]
 
 
 def tasks_of(lines: Iterable[str]) -> Iterator[Task]:
