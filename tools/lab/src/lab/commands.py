@@ -3,12 +3,14 @@
 # ruff: noqa: PLC0415 - each command imports what it needs: --help stays fast
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from lab.size.demand import ORDERS, OUTAGE, PEAK, RETENTION, Option, read_number
 from ops.cli import to_seconds
 from ops.settings import Settings
 
@@ -262,6 +264,80 @@ def year(  # noqa: PLR0913, PLR0917 - one for each option
     found = live(Settings(), step, Choice(days, orders, seed, minutes, resume, output))
     show(found, lines(found), as_json=as_json)
     raise typer.Exit(0 if is_flat(found) else 1)
+
+
+def to_number(option: Option) -> Callable[[str], float]:
+    """Return how to read an option's number; what is none gets one sentence."""
+    return partial(read_number, option)
+
+
+def size(  # noqa: PLR0913, PLR0917 - one for each option
+    orders_per_second: Annotated[
+        float | None,
+        typer.Option(
+            parser=to_number(ORDERS),
+            metavar="N",
+            help="How many orders come in a second, on average.",
+        ),
+    ] = None,
+    retention: Annotated[
+        float | None,
+        typer.Option(
+            parser=to_number(RETENTION),
+            metavar="DAYS",
+            help="How long everything is kept; run it again for what has another age.",
+        ),
+    ] = None,
+    peak_factor: Annotated[
+        float,
+        typer.Option(
+            parser=to_number(PEAK),
+            metavar="P",
+            help="How many times the average the busiest minutes are.",
+        ),
+    ] = 1,
+    outage_hours: Annotated[
+        float,
+        typer.Option(
+            parser=to_number(OUTAGE),
+            metavar="H",
+            help="How long Connect may be down without losing its slots.",
+        ),
+    ] = 24,
+    constants: Annotated[
+        Path | None,
+        typer.Option(help="Measured constants, of your own machine; those of the lab otherwise."),
+    ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option("--measure", help="Measure the constants on a throwaway stack; write them."),
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Run three loads on a throwaway stack beside the model."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a load needs: workers, partitions, log, disks, heap and files, each with its reason.
+
+    Exit 0 if it is said, 1 if --check finds the model wrong by a quarter, 2 if nothing can be said.
+    """
+    from lab.size import check as checking
+    from lab.size import command
+    from lab.size.constants import lines
+    from lab.size.reasons import table
+    from ops.progress import step
+
+    if measure:
+        found = command.measure_into(Settings(), step, constants)
+        show(found.model_dump(), lines(found), as_json=as_json)
+    elif check:
+        checked = command.check_with(Settings(), step, constants)
+        show(command.describe_check(checked), checking.lines(checked), as_json=as_json)
+        raise typer.Exit(0 if checked.is_close else 1)
+    else:
+        plan = command.plan_for(orders_per_second, retention, peak_factor, outage_hours, constants)
+        show(command.describe(plan), table(plan), as_json=as_json)
 
 
 def show(document: dict[str, Any], table: Iterable[str], *, as_json: bool) -> None:

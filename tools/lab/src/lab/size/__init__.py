@@ -1,0 +1,1 @@
+"""`pipeline size`: what a load takes, worked out from measured constants and a queueing model."""
