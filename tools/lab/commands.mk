@@ -59,3 +59,6 @@ prove-compose: venv ## the same on containers, with and without logins (needs Do
 
 prove-faults: venv ## a slice of the matrix, and ten published defects, built in again one at a time
 	@$(PROVE) tools/lab/tests/e2e/test_faults.py tools/lab/tests/e2e/test_faults_defects.py
+
+prove-size: venv ## the model of `pipeline size` beside two loads
+	@$(PROVE) tools/lab/tests/e2e/test_size.py
