@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
-from lab.bench.command import is_reached
+from lab.bench.command import is_good
 from lab.bench.cost import Counters, summarize
-from lab.bench.numbers import Number, compare, lines
+from lab.bench.numbers import RATIO, Number, Target, compare, lines
 from lab.reference_orders import BATCH, make_batches, make_value
 from service.handler import split_conflicts
 from service.record import Message
@@ -32,14 +32,17 @@ def test_a_ratio_is_taken_round_by_round_and_then_its_median() -> None:
     ours = iter([100.0, 10.0, 300.0])
     naive = iter([10.0, 1.0, 100.0])
     arms = {"ours": lambda: next(ours), "naive": lambda: next(naive)}
-    numbers = compare("write", arms, {"naive": ">= 40"}, 3, nullcontext)
+    target = Target(">= 40", ">= 9")
+    numbers = compare("write", arms, {"ours / naive": target}, 3, nullcontext)
     assert [(n.what, n.value) for n in numbers] == [
         ("ours", 100.0),
         ("naive", 10.0),
         ("ours / naive", 10.0),
     ]
     assert numbers[-1].rounds == [10.0, 10.0, 3.0]
-    assert numbers[-1].goal == ">= 40"
+    assert numbers[-1].unit == RATIO
+    assert numbers[-1].reached() is False
+    assert numbers[-1].holds() is True
 
 
 @pytest.mark.parametrize(
@@ -49,30 +52,44 @@ def test_a_ratio_is_taken_round_by_round_and_then_its_median() -> None:
         (">= 0.5", 0.49, False),
         ("<= 1600", 1600, True),
         ("<= 1600", 1600.5, False),
+        ("± 0.2", 0.81, True),
+        ("± 0.2", 1.19, True),
+        ("± 0.2", 0.79, False),
+        ("± 0.2", 1.21, False),
         ("", 1, None),
     ],
 )
 def test_a_goal_is_reached_from_its_side(goal: str, value: float, reached: bool | None) -> None:
     """At least includes the limit, at most too; without a goal there is nothing to reach."""
     assert Number("write", "ours", value, "", goal).reached() is reached
+    assert Number("write", "ours", value, "", must=goal).holds() is reached
 
 
-def test_the_table_has_the_goal_beside_each_number() -> None:
-    """A missed goal is in capitals; a number of several rounds shows its smallest and largest."""
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [
+        pytest.param(0.75, ">= 0.75 >= 0.55 reached", id="the goal is reached"),
+        pytest.param(0.6, ">= 0.75 >= 0.55 short", id="the must is kept"),
+        pytest.param(0.5, ">= 0.75 >= 0.55 MISSED", id="neither"),
+    ],
+)
+def test_the_table_has_goal_and_must_beside_each_number(value: float, verdict: str) -> None:
+    """A missed must is in capitals; a number of several rounds shows its smallest and largest."""
     numbers = [
         Number("write", "ours", 12345.6, "orders/s", rounds=[11000.0, 12345.6, 13000.0]),
-        Number("write", "ours / naive", 39.94, "times", ">= 40", [39.94]),
+        Number("write", "ours / pgbench", value, RATIO, ">= 0.75", ">= 0.55", [value]),
     ]
-    rate, ratio = (" ".join(line.split()) for line in lines(numbers))
+    heading, rate, ratio = (" ".join(line.split()) for line in lines(numbers))
+    assert heading == "arm what value unit goal must smallest to largest"
     assert rate == "write ours 12,346 orders/s 11,000 to 13,000"
-    assert ratio == "write ours / naive 39.9 times >= 40 MISSED 39.9 to 39.9"
+    assert ratio == f"write ours / pgbench {value:g} times {verdict} {value:g} to {value:g}"
 
 
-@pytest.mark.parametrize(("reached", "code"), [([True, None], True), ([True, False], False)])
-def test_one_missed_goal_is_found(reached: list[bool | None], code: bool) -> None:
-    """A number without a goal cannot miss one."""
-    numbers = [{"reached": one} for one in reached]
-    assert is_reached({"numbers": numbers}) is code
+@pytest.mark.parametrize(("holds", "good"), [([True, None], True), ([True, False], False)])
+def test_one_missed_must_is_found(holds: list[bool | None], good: bool) -> None:
+    """A number without a must cannot miss one, and a missed goal alone is no failure."""
+    numbers = [{"holds": one, "reached": False} for one in holds]
+    assert is_good({"numbers": numbers}) is good
 
 
 def test_the_reference_order_is_good_and_has_three_lines() -> None:

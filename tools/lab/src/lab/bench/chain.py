@@ -12,7 +12,7 @@ import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from contract.names import INPUT_TOPIC
-from lab.bench.numbers import Number, compare
+from lab.bench.numbers import NO_TARGET, Number, Target, compare
 from lab.environment import empty_tables
 from lab.reference_orders import FIRST, send
 from ops.positions import try_lag
@@ -33,7 +33,8 @@ def throughput(stack: Stack, orders: int, rounds: int) -> list[Number]:
         "ours": partial(rate, stack, "service", orders),
         "naive": partial(rate, stack, "lab.bench.naive", orders // 40),
     }
-    return compare("chain", arms, {"naive": ">= 20"}, rounds, stack.step)
+    targets = {"ours / naive": Target(goal=">= 60", must=">= 45")}
+    return compare("chain", arms, targets, rounds, stack.step)
 
 
 def rate(stack: Stack, module: str, count: int) -> float:
@@ -114,14 +115,14 @@ def watch_memory(stack: Stack, what: str, produce: Callable[[], None]) -> list[N
     grown = samples[-1] - warm  # 20 MB would be 40 bytes an order
     return [
         memory_number(what, "start", samples[0]),
-        memory_number(what, "max", max(samples), "<= 150"),
-        memory_number(what, "last less first quarter", grown, "<= 20"),
+        memory_number(what, "max", max(samples), Target("<= 150", "<= 150")),
+        memory_number(what, "last less first quarter", grown, Target("<= 20", "<= 20")),
     ]
 
 
-def memory_number(what: str, name: str, value: float, goal: str = "") -> Number:
+def memory_number(what: str, name: str, value: float, target: Target = NO_TARGET) -> Number:
     """Return one line of the memory table."""
-    return Number("memory", f"{what}: {name}", value, "MB", goal)
+    return Number("memory", f"{what}: {name}", value, "MB", *target)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.bench import audit, chain, cost, reconcile, write
+from lab.bench import against, audit, chain, cost, reconcile, write
 from lab.bench.numbers import Number, lines
 from lab.environment import connect_as_admin, describe_machine, throwaway_stack
 from lab.reference_orders import BATCH
@@ -32,34 +32,49 @@ ARMS = [*WITH_CONNECT, *WITHOUT_CONNECT]
 FEWEST_BATCHES = 8  # a naive arm gets a fortieth of the orders
 
 
-def bench(
+def bench(  # noqa: PLR0913, PLR0917 - one for each option
     settings: Settings,
     step: Step,
     only: Sequence[str],
     orders: int,
     rounds: int,
+    earlier: Path | None = None,
 ) -> dict[str, Any]:
-    """Measure the chosen arms; the result is also written beside the logs of the stack."""
+    """Measure the chosen arms; the result is also written beside the logs of the stack.
+
+    Where there is an earlier result, the ratios of both are compared.
+    """
     unknown = set(only) - set(ARMS)
     if unknown:
         raise StackError(
             f"there is no arm {', '.join(sorted(unknown))}: choose among {', '.join(ARMS)}"
         )
+    chosen = only or ARMS
+    ratios = against.read_ratios(earlier, chosen) if earlier else {}
     configure_logs("error")
     batches = max(orders // BATCH, FEWEST_BATCHES)
     orders = batches * BATCH
     with throwaway_stack(settings, step, "bench", services=1) as stack:
         machine = describe_machine(stack.env())
-        numbers = measure_all(stack, only or ARMS, orders, rounds)
+        numbers = measure_all(stack, chosen, orders, rounds)
     document = {
         "machine": machine,
         "orders": orders,
         "rounds": rounds,
-        "numbers": [number._asdict() | {"reached": number.reached()} for number in numbers],
+        "numbers": [as_row(number) for number in numbers],
     }
-    file = save(stack.settings.run_dir, document)
     table = [*lines(numbers), f"medians of {rounds} rounds; {machine}"]
+    if earlier:
+        found = against.compare_with(ratios, numbers)
+        document["against"] = against.as_document(earlier, found)
+        table += against.lines(found)
+    file = save(stack.settings.run_dir, document)
     return document | {"file": str(file), "lines": table}
+
+
+def as_row(number: Number) -> dict[str, Any]:
+    """Return a number for programs."""
+    return number._asdict() | {"reached": number.reached(), "holds": number.holds()}
 
 
 def measure_all(stack: Stack, chosen: Sequence[str], orders: int, rounds: int) -> list[Number]:
@@ -83,9 +98,11 @@ def stop_connect(stack: Stack) -> None:
         admin.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots")
 
 
-def is_reached(document: dict[str, Any]) -> bool:
-    """Return whether no goal was missed; a number without a goal cannot miss it."""
-    return all(number["reached"] is not False for number in document["numbers"])
+def is_good(document: dict[str, Any]) -> bool:
+    """Return whether no must was missed, and no ratio has fallen; a goal may be missed."""
+    all_hold = all(number["holds"] is not False for number in document["numbers"])
+    compared = document.get("against", {"fallen": [], "gone": []})
+    return all_hold and not compared["fallen"] and not compared["gone"]
 
 
 def save(folder: Path, document: dict[str, Any]) -> Path:

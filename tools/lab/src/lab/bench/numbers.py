@@ -8,8 +8,27 @@ from typing import NamedTuple
 from ops.stack.stack import Step
 
 Arm = Callable[[], float]  # runs one round and returns its rate
-OPERATORS = {">=": ge, "<=": le}
-VERDICTS = {None: "", True: "reached", False: "MISSED"}
+RATIO = "times"  # the unit of a ratio; the larger it is, the better for us
+HEADINGS = ("arm", "what", "value", "unit", "goal", "must", "", "smallest to largest")
+WIDTHS = ("<10", "<48", ">9", "<9", "<8", "<8", "<7", "")
+
+
+def is_near_one(value: float, distance: float) -> bool:
+    """Return whether a ratio differs from 1 by no more than this."""
+    return abs(value - 1) <= distance
+
+
+OPERATORS = {">=": ge, "<=": le, "±": is_near_one}
+
+
+class Target(NamedTuple):
+    """What a number should be, and what it must be: ">= 40", "± 0.2" (of 1), or nothing."""
+
+    goal: str = ""
+    must: str = ""
+
+
+NO_TARGET = Target()
 
 
 class Number(NamedTuple):
@@ -20,26 +39,37 @@ class Number(NamedTuple):
     value: float
     unit: str
     goal: str = ""  # such as ">= 40"
+    must: str = ""
     rounds: Sequence[float] = ()
 
     def reached(self) -> bool | None:
         """Return whether the goal is reached, or nothing if there is no goal."""
-        if not self.goal:
-            return None
-        sign, _, limit = self.goal.partition(" ")
-        return bool(OPERATORS[sign](self.value, float(limit)))
+        return fulfils(self.value, self.goal)
+
+    def holds(self) -> bool | None:
+        """Return whether the must is kept, or nothing if there is no must."""
+        return fulfils(self.value, self.must)
+
+
+def fulfils(value: float, limit: str) -> bool | None:
+    """Return whether a value is within a limit, or nothing if there is no limit."""
+    if not limit:
+        return None
+    sign, _, bound = limit.partition(" ")
+    return bool(OPERATORS[sign](value, float(bound)))
 
 
 def compare(
     name: str,
     arms: Mapping[str, Arm],
-    goals: Mapping[str, str],
+    targets: Mapping[str, Target],
     rounds: int,
     step: Step,
 ) -> list[Number]:
-    """Return the rates of arms that take turns, and how much faster the first one is.
+    """Return the rates of arms that take turns, and the ratios that have a target.
 
-    A ratio is taken in each round; the number is the median of these ratios.
+    A ratio is named by its two arms, such as "ours / naive". It is taken in each round; the number
+    is the median of these ratios.
     """
     rates: dict[str, list[float]] = {arm: [] for arm in arms}
     for n in range(1, rounds + 1):
@@ -50,18 +80,10 @@ def compare(
         Number(name, arm, median(values), "orders/s", rounds=values)
         for arm, values in rates.items()
     ]
-    first = next(iter(rates))
-    for arm, goal in goals.items():
-        ratios = divide(rates[first], rates[arm])
-        number = Number(
-            arm=name,
-            what=f"{first} / {arm}",
-            value=median(ratios),
-            unit="times",
-            goal=goal,
-            rounds=ratios,
-        )
-        numbers.append(number)
+    for what, target in targets.items():
+        one, _, other = what.partition(" / ")
+        ratios = divide(rates[one], rates[other])
+        numbers.append(Number(name, what, median(ratios), RATIO, *target, ratios))
     return numbers
 
 
@@ -71,8 +93,8 @@ def divide(ours: Sequence[float], others: Sequence[float]) -> list[float]:
 
 
 def lines(numbers: Sequence[Number]) -> list[str]:
-    """Return the numbers for people, each with its goal beside it."""
-    return [line(number) for number in numbers]
+    """Return the numbers for people, each with its goal and its must beside it."""
+    return [as_row(*HEADINGS), *map(line, numbers)]
 
 
 def line(number: Number) -> str:
@@ -82,16 +104,31 @@ def line(number: Number) -> str:
         smallest = short(min(number.rounds))
         largest = short(max(number.rounds))
         spread = f"{smallest} to {largest}"
-    columns = [
-        f"{number.arm:<8}",
-        f"{number.what:<46}",
-        f"{short(number.value):>9}",
-        f"{number.unit:<9}",
-        f"{number.goal:<8}",
-        f"{VERDICTS[number.reached()]:<7}",
+    return as_row(
+        number.arm,
+        number.what,
+        short(number.value),
+        number.unit,
+        number.goal,
+        number.must,
+        judge(number),
         spread,
-    ]
-    return " ".join(columns).rstrip()
+    )
+
+
+def as_row(*cells: str) -> str:
+    """Return cells in columns; numbers stand on the right."""
+    aligned = [f"{cell:{width}}" for cell, width in zip(cells, WIDTHS, strict=True)]
+    return " ".join(aligned).rstrip()
+
+
+def judge(number: Number) -> str:
+    """Return what becomes of the target: a must that is missed is in capitals."""
+    if number.holds() is False:
+        return "MISSED"
+    if number.reached() is False:
+        return "short"
+    return "reached" if number.reached() else ""
 
 
 def short(value: float) -> str:

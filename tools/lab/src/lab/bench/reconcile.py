@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from lab.bench.fill import fill
-from lab.bench.numbers import Number, compare
+from lab.bench.numbers import Number, Target, compare
 from lab.bench.textbook import DefectError, join_in_duckdb, join_in_spark
 from ops.stack.stack import Stack
 from spark.judging.comparison import Judged
@@ -78,8 +78,11 @@ def compare_with_textbooks(stack: Stack, lake: Lake, orders: int, rounds: int) -
         "Spark": partial(join_in_spark, lake.spark, lake.settings, topics),
     }
     rates = {name: partial(rate, arm, orders) for name, arm in arms.items()}
-    goals = {"DuckDB": ">= 0.5", "Spark": ">= 1"}
-    return compare("reconcile", rates, goals, rounds, stack.step)
+    targets = {
+        "ours / DuckDB": Target(goal=">= 0.5", must=">= 0.5"),
+        "ours / Spark": Target(goal=">= 1", must=">= 1"),
+    }
+    return compare("reconcile", rates, targets, rounds, stack.step)
 
 
 def compare_since_and_all(
@@ -91,7 +94,8 @@ def compare_since_and_all(
         "all": partial(reconcile, lake),
     }
     rates = {name: partial(rate, arm, orders) for name, arm in arms.items()}
-    return compare("a few more", rates, {"all": ">= 5"}, rounds, stack.step)
+    targets = {"since / all": Target(goal=">= 5", must=">= 5")}
+    return compare("reconcile", rates, targets, rounds, stack.step)
 
 
 def rate(arm: Callable[[], object], orders: int) -> float:

@@ -6,7 +6,7 @@ import uuid
 from functools import partial
 from typing import NamedTuple
 
-from lab.bench.numbers import compare
+from lab.bench.numbers import NO_TARGET, RATIO, compare
 from lab.dedup_matrix.candidate import Backends, Candidate
 from lab.dedup_matrix.effect import Moments, write
 from lab.dedup_matrix.stores import STORES
@@ -46,10 +46,11 @@ def measure(backends: Backends, names: list[str], rounds: int, step: Step) -> di
     """Measure every store in turn, round by round, the default first."""
     others = [name for name in names if name != DEFAULT]
     arms = {name: partial(rate, backends, STORES[name]) for name in (DEFAULT, *others)}
-    numbers = compare("speed", arms, dict.fromkeys(arms, ""), rounds, step)
+    ratios = [f"{DEFAULT} / {name}" for name in arms]
+    numbers = compare("speed", arms, dict.fromkeys(ratios, NO_TARGET), rounds, step)
     costs = {}
     for number in numbers:
-        if number.unit == "times":  # the default's rate divided by this one's
+        if number.unit == RATIO:  # the default's rate divided by this one's
             name = number.what.rpartition(" / ")[2]
             requests, size = space(backends, STORES[name])
             costs[name] = Cost(requests, size, 1 / number.value)
