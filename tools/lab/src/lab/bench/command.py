@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.bench import against, audit, chain, cost, reconcile, write
+from lab.bench import against, audit, chain, cost, reconcile, redelivery, write
 from lab.bench.numbers import Number, lines
 from lab.environment import connect_as_admin, describe_machine, throwaway_stack
 from lab.reference_orders import BATCH
@@ -26,6 +26,7 @@ WITHOUT_CONNECT: dict[str, Measure] = {
     "write": write.measure,
     "audit": audit.measure,
     "cost": cost.measure,
+    "redelivery": redelivery.measure,
     "reconcile": reconcile.measure,
 }
 ARMS = [*WITH_CONNECT, *WITHOUT_CONNECT]
