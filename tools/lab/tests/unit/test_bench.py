@@ -8,6 +8,7 @@ import pytest
 
 from lab.bench.command import is_good
 from lab.bench.cost import Counters, summarize
+from lab.bench.latency import list_figures
 from lab.bench.numbers import RATIO, Number, Target, compare, lines
 from lab.reference_orders import BATCH, make_batches, make_value
 from service.handler import split_conflicts
@@ -117,3 +118,12 @@ def test_too_few_batches_without_full_page_images_are_no_count() -> None:
     """No number is better than one of a few lucky batches."""
     with pytest.raises(AssertionError, match="only 1 of 2 batches"):
         summarize([Counters(1, 1, 500_000, 0), Counters(1, 1, 9_000_000, 12)])
+
+
+def test_a_latency_is_the_median_of_its_rounds() -> None:
+    """Also of a p99: one round in which the machine stood still does not decide."""
+    rounds = [{"median": 40.0, "p99": p99} for p99 in (90.0, 2000.0, 80.0)]
+    middle, late = list_figures(50, rounds)
+    assert (middle.value, late.value) == (40.0, 90.0)
+    assert (middle.goal, late.must) == ("<= 45", "<= 130")
+    assert late.rounds == [90.0, 2000.0, 80.0]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.bench import against, audit, chain, cost, reconcile, redelivery, write
+from lab.bench import against, audit, chain, cost, latency, reconcile, redelivery, write
 from lab.bench.numbers import Number, lines
 from lab.environment import connect_as_admin, describe_machine, throwaway_stack
 from lab.reference_orders import BATCH
@@ -19,7 +19,7 @@ Measure = Callable[[Stack, int, int], list[Number]]
 
 WITH_CONNECT: dict[str, Measure] = {
     "chain": chain.throughput,
-    "latency": chain.latency,
+    "latency": latency.measure,
     "memory": chain.memory,
 }
 WITHOUT_CONNECT: dict[str, Measure] = {
