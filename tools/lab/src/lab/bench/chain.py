@@ -1,7 +1,7 @@
 """The whole chain with audit: its throughput, and the memory that the service takes."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -29,10 +29,10 @@ def throughput(stack: Stack, orders: int, rounds: int) -> list[Number]:
     return compare("chain", arms, targets, rounds, stack.step)
 
 
-def rate(stack: Stack, module: str, count: int) -> float:
+def rate(stack: Stack, module: str, count: int, settings: Mapping[str, str] | None = None) -> float:
     """Return orders a second, from before the first is sent until the last event is read."""
     numbers = range(FIRST, FIRST + count)
-    with running_service(stack, module) as (producer, events):
+    with running_service(stack, module, settings) as (producer, events):
         started = time.perf_counter()
         send(producer, INPUT_TOPIC, numbers)
         last = max(read_moments(events, numbers))

@@ -6,7 +6,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.bench import against, audit, chain, cost, latency, reconcile, redelivery, write
+from lab.bench import (
+    against,
+    audit,
+    bare,
+    chain,
+    cost,
+    guarantees,
+    latency,
+    reconcile,
+    redelivery,
+    write,
+)
 from lab.bench.numbers import Number, lines
 from lab.environment import connect_as_admin, describe_machine, throwaway_stack
 from lab.reference_orders import BATCH
@@ -19,6 +30,8 @@ Measure = Callable[[Stack, int, int], list[Number]]
 
 WITH_CONNECT: dict[str, Measure] = {
     "chain": chain.throughput,
+    "bare": bare.measure,
+    "guarantees": guarantees.measure,
     "latency": latency.measure,
     "memory": chain.memory,
 }
@@ -84,11 +97,18 @@ def measure_all(stack: Stack, chosen: Sequence[str], orders: int, rounds: int) -
     stack.stop("service")
     for name, measure in WITH_CONNECT.items():
         if name in chosen:
-            numbers += measure(stack, orders, rounds)
+            numbers += named(name, measure(stack, orders, rounds))
     stop_connect(stack)
     for name, measure in WITHOUT_CONNECT.items():
         if name in chosen:
-            numbers += measure(stack, orders, rounds)
+            numbers += named(name, measure(stack, orders, rounds))
+    return numbers
+
+
+def named(name: str, numbers: list[Number]) -> list[Number]:
+    """Return the numbers of a measurement, which a later run finds again by its name."""
+    strangers = {number.arm for number in numbers} - {name}
+    assert not strangers, f"{name} returns numbers of {sorted(strangers)}"
     return numbers
 
 

@@ -15,6 +15,7 @@ from ops.stack.stack import Stack
 
 EVENTS = "fulfillment.events"
 WARM_UP = range(FIRST - 100, FIRST)
+WITHOUT_AUDIT = {"AUDIT_MODE": "none"}
 
 
 @contextmanager
