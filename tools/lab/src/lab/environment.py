@@ -6,6 +6,7 @@ Whatever else runs on the machine is not touched. Only the logs stay, in the fol
 import os
 import platform
 import socket
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -152,6 +153,26 @@ def connect_as_admin(
     """Connect as the administrator to the database of this setting."""
     url = make_url(env[setting]).set(username="postgres").render_as_string()
     return psycopg.connect(url, autocommit=True, passfile=env["PGPASSFILE"])
+
+
+def make_databases(stack: Stack, name: str) -> dict[str, str]:
+    """Make both databases once more, empty and without slots; return the environment with them."""
+    env = stack.env()
+    for setting in TABLES:
+        url = make_url(env[setting])
+        own = url.set(database=f"{name}_{url.database}")
+        env[setting] = own.render_as_string()
+    migrate = [sys.executable, "-m", "migrations", "upgrade", "--without-slots"]
+    stack.supervisor.run(f"migrations@{name}", migrate, env)
+    return env
+
+
+def drop_databases(env: dict[str, str]) -> None:
+    """Remove what make_databases has made."""
+    with connect_as_admin(env) as admin:
+        for setting in TABLES:
+            database = make_url(env[setting]).database
+            admin.execute(f"drop database if exists {database} with (force)".encode())
 
 
 def empty_tables(env: dict[str, str]) -> None:

@@ -1,36 +1,25 @@
 """What a batch costs, counted on a real Postgres: none of it depends on the machine's speed."""
 
-import sys
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import make_url
 
 from lab.bench.cost import REDELIVERY, WITH_MARK, WRITE_PATH, count
-from lab.environment import connect_as_admin
+from lab.environment import drop_databases, make_databases
 from ops.stack.stack import Stack
 from tests.client import fresh
 
 Costs = dict[str, tuple[float, float, float]]
-URLS = ("DATABASE_URL", "AUDIT_DATABASE_URL")
 
 
 @pytest.fixture(scope="module")
 def costs(clean_stack: Stack) -> Iterator[Costs]:
     """Statements a batch, commits a batch, bytes an order: on two databases of their own."""
-    env = clean_stack.env()
-    name = fresh("cost").replace("-", "_")
-    databases = {setting: f"{name}_{number}" for number, setting in enumerate(URLS)}
-    for setting, database in databases.items():
-        env[setting] = make_url(env[setting]).set(database=database).render_as_string()
+    env = make_databases(clean_stack, fresh("cost").replace("-", "_"))
     try:
-        migrate = [sys.executable, "-m", "migrations", "upgrade", "--without-slots"]
-        clean_stack.supervisor.run(f"migrations@{name}", migrate, env)
         yield count(env)
     finally:
-        with connect_as_admin(env) as admin:
-            for database in databases.values():
-                admin.execute(f"drop database if exists {database} with (force)".encode())
+        drop_databases(env)
 
 
 def test_a_batch_is_one_statement_and_one_commit(costs: Costs) -> None:

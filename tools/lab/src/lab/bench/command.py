@@ -12,10 +12,12 @@ from lab.bench import (
     bare,
     chain,
     cost,
+    flat,
     guarantees,
     latency,
     reconcile,
     redelivery,
+    workers,
     write,
 )
 from lab.bench.numbers import Number, lines
@@ -33,6 +35,7 @@ WITH_CONNECT: dict[str, Measure] = {
     "bare": bare.measure,
     "guarantees": guarantees.measure,
     "latency": latency.measure,
+    "workers": workers.measure,
     "memory": chain.memory,
 }
 WITHOUT_CONNECT: dict[str, Measure] = {
@@ -40,6 +43,7 @@ WITHOUT_CONNECT: dict[str, Measure] = {
     "audit": audit.measure,
     "cost": cost.measure,
     "redelivery": redelivery.measure,
+    "flat": flat.measure,
     "reconcile": reconcile.measure,
 }
 ARMS = [*WITH_CONNECT, *WITHOUT_CONNECT]

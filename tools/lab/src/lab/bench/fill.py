@@ -52,8 +52,7 @@ def fill(
         connect_as_admin(env, "AUDIT_DATABASE_URL") as audit,
     ):
         last_events = {DATABASE: last_event(service), AUDIT_DATABASE: last_event(audit)}
-        for name in OF_SERVICE:
-            service.execute(statement(name, **orders).encode())
+        fill_service(service, first, last)
         audit.execute(statement("audited_table").encode())
         copy_audited(service, audit, orders)
         for name in OF_AUDIT:
@@ -61,6 +60,12 @@ def fill(
         for database in (service, audit):
             database.execute("vacuum analyze")
     fill_lake(settings, spark, orders, last_events)
+
+
+def fill_service(service: psycopg.Connection, first: int, last: int) -> None:
+    """Write what these orders leave in the service's database."""
+    for name in OF_SERVICE:
+        service.execute(statement(name, first=first, last=last).encode())
 
 
 def last_event(database: psycopg.Connection) -> int:
