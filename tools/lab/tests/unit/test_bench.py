@@ -1,18 +1,25 @@
 """The bench's pure parts: arms in turn, ratios, goals, the table, and what a count leaves out."""
 
 import json
+import re
 from contextlib import nullcontext
 from functools import partial
 
 import pytest
 
-from lab.bench.command import is_good
+from lab.bench.command import ARMS, is_good
 from lab.bench.cost import Counters, summarize
 from lab.bench.latency import list_figures
 from lab.bench.numbers import RATIO, Number, Target, compare, lines
-from lab.reference_orders import BATCH, make_batches, make_value
+from lab.bench.unguarded import FORGETFUL, read_without_hash
+from lab.bench.workers import describe
+from lab.dedup_matrix import controls
+from lab.reference_orders import BATCH, FIRST, make_batches, make_record, make_value
+from ops.settings import ROOT
+from service.dedup.tracking import FRESH
 from service.handler import split_conflicts
-from service.record import Message
+from service.record import Message, read
+from service.write import rows, statement
 
 
 def test_arms_take_turns() -> None:
@@ -120,6 +127,27 @@ def test_too_few_batches_without_full_page_images_are_no_count() -> None:
         summarize([Counters(1, 1, 500_000, 0), Counters(1, 1, 9_000_000, 12)])
 
 
+def test_the_service_without_guarantees_remembers_and_hashes_nothing() -> None:
+    """Its statement writes no tracking row, and what it reads of a record has no hash."""
+    guarded = statement(FRESH).text
+    unguarded = statement(controls.ALL_FRESH, FORGETFUL).text
+    for part in ("insert into tracking", "handled_before"):
+        assert part in guarded
+        assert part not in unguarded
+    item = read_without_hash(make_record(FIRST))
+    assert isinstance(item, Message)
+    [row] = json.loads(rows([item], rule=FORGETFUL))
+    assert row["value_sha256"] is None
+
+
+def test_the_service_without_guarantees_decides_the_same() -> None:
+    """All else that it stores of an order is what the service stores, so that both do the work."""
+    record = make_record(FIRST)
+    [guarded] = json.loads(rows([read(record)]))
+    [unguarded] = json.loads(rows([read_without_hash(record)], rule=FORGETFUL))
+    assert unguarded == {**guarded, "value_sha256": None}
+
+
 def test_a_latency_is_the_median_of_its_rounds() -> None:
     """Also of a p99: one round in which the machine stood still does not decide."""
     rounds = [{"median": 40.0, "p99": p99} for p99 in (90.0, 2000.0, 80.0)]
@@ -127,3 +155,28 @@ def test_a_latency_is_the_median_of_its_rounds() -> None:
     assert (middle.value, late.value) == (40.0, 90.0)
     assert (middle.goal, late.must) == ("<= 45", "<= 130")
     assert late.rounds == [90.0, 2000.0, 80.0]
+
+
+@pytest.mark.parametrize(
+    ("usage", "saturated"),
+    [
+        ({"idle": 0.1, "service": 0.7, "connect": 1.2}, "all 2 cores saturated, most by connect"),
+        ({"idle": 0.8, "service": 0.95, "connect": 0.2}, "service saturates a core"),
+        ({"idle": 1.2, "service": 0.5, "connect": 0.2}, "no core saturated, the parts wait"),
+    ],
+)
+def test_what_is_saturated_is_said(usage: dict[str, float], saturated: str) -> None:
+    """All cores, or the part that fills one, or nothing that a further core would help."""
+    first, *parts = describe("3 workers", [usage], cores=2)
+    assert first.what == f"3 workers: {saturated}"
+    assert first.value == 2 - usage["idle"]
+    assert [part.value for part in parts] == sorted(usage[part] for part in ("service", "connect"))[
+        ::-1
+    ]
+
+
+def test_the_page_of_the_lab_says_what_each_arm_measures() -> None:
+    """In the sequence in which they are measured, and none is left out."""
+    page = (ROOT / "tools" / "lab" / "README.md").read_text()
+    table = page.partition("## What the bench measures")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == ARMS

@@ -14,6 +14,8 @@ from lab.bench import (
     cost,
     flat,
     guarantees,
+    landed,
+    landing,
     latency,
     reconcile,
     redelivery,
@@ -36,6 +38,8 @@ WITH_CONNECT: dict[str, Measure] = {
     "guarantees": guarantees.measure,
     "latency": latency.measure,
     "workers": workers.measure,
+    "landed": landed.measure,
+    "landing": landing.measure,
     "memory": chain.memory,
 }
 WITHOUT_CONNECT: dict[str, Measure] = {
