@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lab.bench import command
-from lab.bench.against import compare_with, read_ratios
+from lab.bench.against import compare_with, lines, read_ratios
 from lab.bench.command import ARMS, bench, is_good
 from lab.bench.numbers import RATIO, Number
 from ops.settings import ROOT, Settings
@@ -64,10 +64,27 @@ def test_what_only_one_run_has_measured_is_named(tmp_path: Path) -> None:
     assert found.new == ["write, ours / psql was not measured then"]
 
 
-def test_arms_that_were_not_chosen_are_not_missed(tmp_path: Path) -> None:
-    """With --only, the earlier run may have measured more."""
-    file = save(tmp_path, ratio(40.0), ratio(30.0, arm="chain"))
-    assert read_ratios(file, ["write"]) == {("write", "ours / naive"): 40.0}
+@pytest.mark.parametrize(
+    ("only", "arms"),
+    [
+        pytest.param(["write"], {"write"}, id="with --only, the earlier run may have done more"),
+        pytest.param([], {"write", "chain", "renamed"}, id="without, even an arm that is gone"),
+    ],
+)
+def test_arms_that_were_not_chosen_are_not_missed(
+    tmp_path: Path, only: list[str], arms: set[str]
+) -> None:
+    """All others are: an arm that has another name now would be compared with nothing."""
+    numbers = [ratio(40.0, arm=arm) for arm in ("write", "chain", "renamed")]
+    assert {arm for arm, _ in read_ratios(save(tmp_path, *numbers), only)} == arms
+
+
+def test_a_good_comparison_says_so(tmp_path: Path) -> None:
+    """Beside what is new, which the file does not have yet."""
+    found = compare_with(read_ratios(save(tmp_path, ratio(40.0)), []), [ratio(41.0)])
+    assert lines(found) == ["no ratio has fallen"]
+    more = compare_with({("write", "ours / naive"): 40.0}, [ratio(41.0), ratio(1.0, "a / b")])
+    assert lines(more) == ["no ratio has fallen", "write, a / b was not measured then"]
 
 
 @pytest.mark.parametrize(
@@ -115,6 +132,7 @@ def test_a_file_that_cannot_be_compared_with_is_refused_at_once(
 def test_the_committed_baseline_can_be_compared_with() -> None:
     """It has ratios of arms that there are, and no other numbers."""
     numbers = json.loads(BASELINE.read_text())["numbers"]
-    ratios = read_ratios(BASELINE, ARMS)
+    ratios = read_ratios(BASELINE, [])
+    assert {arm for arm, _ in ratios} <= set(ARMS)
     assert len(ratios) == len(numbers) > 0
     assert all(value > 0 for value in ratios.values())

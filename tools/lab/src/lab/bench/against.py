@@ -38,8 +38,8 @@ class Comparison(NamedTuple):
     new: list[str]  # measured now and not then
 
 
-def read_ratios(file: Path, arms: Sequence[str]) -> Ratios:
-    """Return the earlier ratios of these arms; refuse a file that has none."""
+def read_ratios(file: Path, only: Sequence[str]) -> Ratios:
+    """Return the earlier ratios of these arms, or all if none is named; refuse a file without."""
     try:
         earlier = Earlier.model_validate_json(file.read_bytes())
     except OSError as error:
@@ -50,11 +50,12 @@ def read_ratios(file: Path, arms: Sequence[str]) -> Ratios:
         ) from error
     ratios = {}
     for number in earlier.numbers:
-        if number.unit == RATIO and number.arm in arms:
+        is_asked_for = not only or number.arm in only
+        if number.unit == RATIO and is_asked_for:
             ratios[number.arm, number.what] = number.value
     if not ratios:
         raise StackError(
-            f"--against: {file} has no ratio of {', '.join(arms)}:"
+            f"--against: {file} has no ratio of {', '.join(only) or 'any arm'}:"
             " name the output of a pipeline bench --json that has measured the same"
         )
     return ratios
@@ -97,5 +98,5 @@ def as_document(file: Path, found: Comparison) -> dict[str, Any]:
 
 def lines(found: Comparison) -> list[str]:
     """Return the comparison for people, a line for each sentence."""
-    said = [*found.fallen, *found.gone, *found.new]
-    return said or ["no ratio has fallen"]
+    bad = [*found.fallen, *found.gone] or ["no ratio has fallen"]
+    return [*bad, *found.new]

@@ -71,14 +71,13 @@ def bench(  # noqa: PLR0913, PLR0917 - one for each option
         raise StackError(
             f"there is no arm {', '.join(sorted(unknown))}: choose among {', '.join(ARMS)}"
         )
-    chosen = only or ARMS
-    ratios = against.read_ratios(earlier, chosen) if earlier else {}
+    ratios = against.read_ratios(earlier, only) if earlier else {}
     configure_logs("error")
     batches = max(orders // BATCH, FEWEST_BATCHES)
     orders = batches * BATCH
     with throwaway_stack(settings, step, "bench", services=1) as stack:
         machine = describe_machine(stack.env())
-        numbers = measure_all(stack, chosen, orders, rounds)
+        numbers = measure_all(stack, only or ARMS, orders, rounds)
     document = {
         "machine": machine,
         "orders": orders,
