@@ -12,7 +12,7 @@ from lab.bench.cost import Counters, summarize
 from lab.bench.latency import list_figures
 from lab.bench.numbers import RATIO, Number, Target, compare, lines
 from lab.bench.unguarded import FORGETFUL, read_without_hash
-from lab.bench.workers import describe
+from lab.bench.workers import OTHERS, describe
 from lab.dedup_matrix import controls
 from lab.reference_orders import BATCH, FIRST, make_batches, make_record, make_value
 from ops.settings import ROOT
@@ -161,6 +161,7 @@ def test_a_latency_is_the_median_of_its_rounds() -> None:
     ("usage", "saturated"),
     [
         ({"idle": 0.1, "service": 0.7, "connect": 1.2}, "all 2 cores saturated, most by connect"),
+        ({"idle": 0.1, OTHERS: 1.2, "service": 0.7}, f"all 2 cores saturated, most by {OTHERS}"),
         ({"idle": 0.8, "service": 0.95, "connect": 0.2}, "service saturates a core"),
         ({"idle": 1.2, "service": 0.5, "connect": 0.2}, "no core saturated, the parts wait"),
     ],
@@ -170,9 +171,8 @@ def test_what_is_saturated_is_said(usage: dict[str, float], saturated: str) -> N
     first, *parts = describe("3 workers", [usage], cores=2)
     assert first.what == f"3 workers: {saturated}"
     assert first.value == 2 - usage["idle"]
-    assert [part.value for part in parts] == sorted(usage[part] for part in ("service", "connect"))[
-        ::-1
-    ]
+    busiest_first = sorted(usage.values(), reverse=True)
+    assert [part.value for part in parts] == [one for one in busiest_first if one != usage["idle"]]
 
 
 def test_the_page_of_the_lab_says_what_each_arm_measures() -> None:
