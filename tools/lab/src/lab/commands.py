@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -24,15 +24,22 @@ Output = Annotated[
 ]
 
 
-def bench(
+def bench(  # noqa: PLR0913, PLR0917 - one for each option
     only: Annotated[
         list[str] | None,
-        typer.Option(help="One measurement; repeat the option for more."),
+        typer.Option(help="One measurement, or one arm; repeat the option for more."),
     ] = None,
+    peers: Annotated[
+        bool,
+        typer.Option("--peers", help="Measure this template beside other outboxes instead."),
+    ] = False,
     orders: Annotated[
-        int,
-        typer.Option(min=1, help="In each round; for memory and reconcile ten times as many."),
-    ] = 50_000,
+        int | None,
+        typer.Option(
+            min=1,
+            help="In each round: 50000, ten times as many for memory and reconcile, 5000 of peers.",
+        ),
+    ] = None,
     rounds: Annotated[
         int,
         typer.Option(min=1, help="Numbers are the medians of the rounds."),
@@ -41,21 +48,55 @@ def bench(
         Path | None,
         typer.Option(metavar="FILE", help="An earlier output of --json: compare the ratios."),
     ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(help="With --peers: the same seed gives the same orders and kills."),
+    ] = 1,
+    output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure speed, latency, memory and cost on a throwaway stack, beside what others do.
 
     Exit 0 if every must is kept and, with --against, no ratio has fallen by more than 15 %;
     1 if not, 2 if nothing could be measured. A goal that is missed is shown, and is no failure.
+    With --peers: speed, latency, and what one kill of the relay leaves, of other outboxes too.
+
+    Exit 0 if every goal is reached, with --peers if this template lost nothing; 1 if not, 2 if
+    nothing could be measured.
     """
     from lab.bench.command import bench as measure
     from lab.bench.command import is_good
     from ops.progress import step
 
     found = measure(Settings(), step, only or [], orders, rounds, against)
+    if peers:
+        bench_peers(only or [], orders or 5_000, rounds, seed, output, as_json=as_json)
+    if output:
+        raise typer.BadParameter("only --peers writes pages: add it", param_hint="--output")
+    found = measure(Settings(), step, only or [], orders or 50_000, rounds)
     table = found.pop("lines")
     show(found, table, as_json=as_json)
     raise typer.Exit(0 if is_good(found) else 1)
+
+
+def bench_peers(  # noqa: PLR0913 - one for each option
+    only: list[str],
+    orders: int,
+    rounds: int,
+    seed: int,
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> NoReturn:
+    """Measure this template beside other outboxes, and exit."""
+    from lab.peers.command import is_clean
+    from lab.peers.command import peers as measure
+    from lab.peers.page import lines
+    from ops.progress import step
+
+    found = measure(Settings(), step, only, orders, rounds, seed, output)
+    show(found, lines(found), as_json=as_json)
+    raise typer.Exit(0 if is_clean(found) else 1)
 
 
 def ladder(  # noqa: PLR0913, PLR0917 - one for each option

@@ -1,0 +1,175 @@
+"""`pipeline bench --peers`: every arm in turn, round by round, as a table and as pages."""
+
+import json
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from lab.bench.chain import LATENCY_SECONDS, RATE
+from lab.environment import describe_machine, make_topic, throwaway_stack
+from lab.peers.arms import ARMS, TEMPLATE, Arm
+from lab.peers.environments import LeftOutError
+from lab.peers.measure import (
+    Kill,
+    Latency,
+    make_orders,
+    measure_kill,
+    measure_latency,
+    measure_speed,
+    trial,
+)
+from lab.peers.page import write
+from lab.peers.versions import versions_of
+from ops.settings import Settings
+from ops.stack.stack import Stack, Step
+from ops.stack.supervisor import StackError
+
+PARTS = ("postgres", "kafka", "connect", "service")
+PARTITIONS = 3
+FEWEST_ORDERS = 100  # fewer have no p99
+Row = dict[str, Any]
+Pythons = Mapping[str, Path]
+
+
+def peers(  # noqa: PLR0913, PLR0917 - one for each option
+    settings: Settings,
+    step: Step,
+    only: Sequence[str],
+    orders: int,
+    rounds: int,
+    seed: int,
+    output: Path | None,
+) -> Row:
+    """Measure the chosen arms on one throwaway stack; pages and JSON are beside its logs, too."""
+    chosen = choose(only, orders)
+    pythons, left_out = prepare(settings, step, chosen)
+    arms = [arm for arm in chosen if arm.name in pythons]
+    with throwaway_stack(settings, step, "peers", PARTS, services=1, adopt="outbox") as stack:
+        machine = describe_machine(stack.env())
+        stop_template(stack, arms)
+        found = [
+            measure(stack, step, arm, pythons[arm.name], orders, seed, number)
+            for number in range(rounds)
+            for arm in arms
+        ]
+        folder = stack.settings.run_dir
+    document = {
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": machine,
+        "command": shlex.join(["pipeline", *sys.argv[1:]]),
+        "orders": orders,
+        "rounds": rounds,
+        "seed": seed,
+        "arms": [summarize(arm, [row for row in found if row["arm"] == arm.name]) for arm in arms],
+        "left_out": left_out,
+        "trials": found,
+    }
+    file = save(folder, document)
+    write(document, file.with_suffix(".md"))
+    if output:
+        write(document, output)
+    return document | {"file": str(file)}
+
+
+def choose(only: Sequence[str], orders: int) -> list[Arm]:
+    """Return the arms that were asked for, or all; refuse what is wrong before anything starts."""
+    unknown = [name for name in only if name not in ARMS]
+    if unknown:
+        raise StackError(f"--only: there is no arm {unknown[0]!r}: choose among {list(ARMS)}")
+    if orders < FEWEST_ORDERS:
+        raise StackError(f"--orders: {orders} are too few for a p99: give {FEWEST_ORDERS} or more")
+    return [arm for name, arm in ARMS.items() if name in (only or ARMS)]
+
+
+def prepare(settings: Settings, step: Step, arms: Sequence[Arm]) -> tuple[Pythons, dict[str, str]]:
+    """Return the Python of each arm, and why those that have none are left out."""
+    cache = settings.jars.with_name("peers")
+    pythons: dict[str, Path] = {}
+    left_out: dict[str, str] = {}
+    for arm in arms:
+        with step(f"environment of {arm.name}"):
+            try:
+                pythons[arm.name] = arm.python(cache)
+            except LeftOutError as reason:
+                left_out[arm.name] = str(reason)
+    if not pythons:
+        raise StackError(f"no arm can be set up: {left_out}")
+    return pythons, left_out
+
+
+def stop_template(stack: Stack, arms: Sequence[Arm]) -> None:
+    """Stop what every arm starts for itself, and make the topics of the peers."""
+    stack.stop("service")
+    stack.stop("connect")
+    servers = stack.env()["KAFKA_BOOTSTRAP_SERVERS"]
+    for topic in {arm.topic for arm in arms if arm.name != TEMPLATE}:
+        make_topic(servers, topic, PARTITIONS)
+
+
+def measure(  # noqa: PLR0913, PLR0917 - what a trial consists of
+    stack: Stack,
+    step: Step,
+    arm: Arm,
+    python: Path,
+    orders: int,
+    seed: int,
+    number: int,
+) -> Row:
+    """Measure one arm in one round, each time from nothing."""
+    first = 3 * number
+    late = min(LATENCY_SECONDS * RATE, orders)
+    title = f"{arm.name}, round {number + 1}"
+    with step(f"{title}: speed"), trial(stack, arm, python, first) as tried:
+        rate = measure_speed(tried, make_orders(seed, first + 1, orders))
+    with step(f"{title}: latency"), trial(stack, arm, python, first + 1) as tried:
+        latency = measure_latency(tried, make_orders(seed, first + 2, late))
+    with step(f"{title}: kill"), trial(stack, arm, python, first + 2) as tried:
+        kill = measure_kill(tried, make_orders(seed, first + 3, orders + 1), seed + number)
+    return as_row(arm, rate, latency, kill)
+
+
+def as_row(arm: Arm, rate: float, latency: Latency, kill: Kill) -> Row:
+    """Return one trial for programs."""
+    return {
+        "arm": arm.name,
+        "orders_per_second": round(rate, 1),
+        "latency_ms": {name: round(value, 1) for name, value in latency._asdict().items()},
+        "kill": kill.counted._asdict() | {"seconds": round(kill.seconds, 1)},
+    }
+
+
+def summarize(arm: Arm, rows: Sequence[Row]) -> Row:
+    """Return the medians of an arm's rounds, what the kills left in all, and how it is set up."""
+    kills = [row["kill"] for row in rows]
+    names = ("lost", "doubled", "copies", "orders")
+    counted = {name: sum(kill[name] for kill in kills) for name in names}
+    return {
+        "arm": arm.name,
+        "what": arm.what,
+        "versions": versions_of(arm),
+        "orders_per_second": median(row["orders_per_second"] for row in rows),
+        "latency_ms": {
+            name: median(row["latency_ms"][name] for row in rows) for name in Latency._fields
+        },
+        "kills": len(kills),
+        "kill": counted | {"seconds": median(kill["seconds"] for kill in kills)},
+        "differs": list(arm.differs),
+        "configuration": dict(arm.shown),
+    }
+
+
+def save(folder: Path, document: Row) -> Path:
+    """Write the result into a file that is named by the time."""
+    file = folder / f"{time.strftime('%Y%m%d-%H%M%S')}.json"
+    file.write_text(json.dumps(document, indent=2) + "\n")
+    return file
+
+
+def is_clean(document: Row) -> bool:
+    """Return whether this template, where it was measured, has lost nothing."""
+    ours = [row for row in document["arms"] if row["arm"] == TEMPLATE]
+    return not any(row["kill"]["lost"] for row in ours)

@@ -1,0 +1,1 @@
+"""faststream-outbox in an environment of its own: nothing else of ours is imported there."""

@@ -1,0 +1,16 @@
+"""An arm at work, as every measurement sees it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from contract.samples import Sample
+from lab.peers.relay import Relay
+
+
+class Live(NamedTuple):
+    """How an arm gets orders, what publishes them, and what its database says of them."""
+
+    send: Callable[[Sample], None]
+    relay: Relay
+    written: Callable[[], int]  # orders
+    waiting: Callable[[], int]  # of them, those that it knows to be unpublished

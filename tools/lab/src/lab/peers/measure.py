@@ -1,0 +1,168 @@
+"""What is measured of an arm: its speed, its latency, and what one kill of its relay leaves."""
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from typing import NamedTuple
+
+from contract.samples import Sample, make_order
+from lab.bench.chain import RATE
+from lab.peers.arms import Arm
+from lab.peers.arrivals import Arrivals
+from lab.peers.count import Count, count
+from lab.peers.live import Live
+from lab.peers.peer import WRITER
+from lab.peers.relay import NAME
+from ops.stack.stack import Stack
+from ops.stack.supervisor import StackError
+
+WARM_UP = 20
+SILENT_SECONDS = 60
+# After a kill: a lease of a minute has to end, or a worker is missed by its group for five.
+RECOVERY_SECONDS = 400
+
+
+class Latency(NamedTuple):
+    """Milliseconds from when an order is due to when its event is read."""
+
+    median: float
+    p99: float
+
+
+class Kill(NamedTuple):
+    """What one kill of the relay left, and how long it took until all was published."""
+
+    counted: Count
+    seconds: float
+
+
+class Trial(NamedTuple):
+    """An arm that is warm: its parts, and what arrives on its topic."""
+
+    stack: Stack
+    live: Live
+    arrivals: Arrivals
+
+    def read_all(self, orders: Sequence[Sample]) -> None:
+        """Read until each order has an event."""
+        wanted = {order.order_id for order in orders}
+
+        def is_done() -> bool:
+            return wanted <= self.arrivals.first.keys()
+
+        if not self.arrivals.read_until(is_done, SILENT_SECONDS):
+            missing = len(wanted - self.arrivals.first.keys())
+            logs = [self.stack.supervisor.tail(name) for name in self.started()]
+            raise StackError(
+                f"{missing} of {len(wanted)} events are missing, and nothing has come for"
+                f" {SILENT_SECONDS} s{''.join(logs)}"
+            )
+
+    def started(self) -> list[str]:
+        """Return the processes whose logs may say why."""
+        names = (WRITER, NAME, "service", "connect")
+        return [name for name in names if self.stack.supervisor.identity(name)]
+
+
+def make_orders(seed: int, number: int, orders: int) -> list[Sample]:
+    """Return the orders of one measurement: the same for each arm, under ids of their own."""
+    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    return [make_order(rng, f"p{number}", n) for n in range(orders)]
+
+
+@contextmanager
+def trial(stack: Stack, arm: Arm, python: Path, number: int) -> Iterator[Trial]:
+    """Run an arm from nothing, and have it warm."""
+    servers = stack.env()["KAFKA_BOOTSTRAP_SERVERS"]
+    arrivals = Arrivals(servers, arm.topic)
+    with arm.run(stack, python, number) as live:
+        tried = Trial(stack, live, arrivals)
+        warm_up = make_orders(0, 0, WARM_UP)
+        for order in warm_up:
+            live.send(order)
+        tried.read_all(warm_up)
+        yield tried
+    arrivals.close()
+
+
+@contextmanager
+def sending(live: Live, orders: Iterator[Sample]) -> Iterator[Future[None]]:
+    """Send the orders beside the block."""
+
+    def send() -> None:
+        for order in orders:
+            live.send(order)
+
+    with ThreadPoolExecutor(1) as background:
+        sent = background.submit(send)
+        yield sent
+        sent.result()
+
+
+def measure_speed(tried: Trial, orders: Sequence[Sample]) -> float:
+    """Return orders a second, from before the first is sent until the last event is read."""
+    started = time.perf_counter()
+    with sending(tried.live, iter(orders)):
+        tried.read_all(orders)
+    last = max(tried.arrivals.first[order.order_id] for order in orders)
+    return len(orders) / (last - started)
+
+
+def measure_latency(tried: Trial, orders: Sequence[Sample]) -> Latency:
+    """Send each order when it is due, however late those before it are: the wait counts too."""
+    start = time.perf_counter()
+    due = [start + n / RATE for n in range(len(orders))]
+    with sending(tried.live, wait_for_each(orders, due)):
+        tried.read_all(orders)
+    delays = [
+        (tried.arrivals.first[order.order_id] - then) * 1000
+        for order, then in zip(orders, due, strict=True)
+    ]
+    return Latency(median(delays), quantiles(delays, n=100)[98])
+
+
+def wait_for_each(orders: Sequence[Sample], due: Sequence[float]) -> Iterator[Sample]:
+    """Yield each order when it is due."""
+    for order, moment in zip(orders, due, strict=True):
+        early = moment - time.perf_counter()
+        time.sleep(max(0, early))
+        yield order
+
+
+def choose_moment(seed: int, orders: int) -> int:
+    """Return after how many events the relay is killed: somewhere in the middle."""
+    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    return rng.randint(orders * 3 // 10, orders * 7 // 10)
+
+
+def measure_kill(tried: Trial, orders: Sequence[Sample], seed: int) -> Kill:
+    """Kill the relay once while orders come, start it again, and count when all has settled.
+
+    One more order is sent when all are written: where the log is read, its event says that
+    everything before it was published, and again where it was published again.
+    """
+    *counted, last = orders
+    moment = choose_moment(seed, len(counted))
+    live, arrivals = tried.live, tried.arrivals
+    with sending(live, iter(counted)):
+        arrivals.read_until(lambda: len(arrivals.first) >= WARM_UP + moment, SILENT_SECONDS)
+        tried.stack.kill(live.relay.name)
+        killed = time.perf_counter()
+        live.relay.again()
+        all_written = WARM_UP + len(counted)
+        if not arrivals.read_until(lambda: live.written() >= all_written, SILENT_SECONDS):
+            raise StackError(f"{live.written()} of {all_written} orders were written")
+    live.send(last)
+
+    def is_settled() -> bool:
+        return last.order_id in arrivals.first and live.waiting() == 0
+
+    arrivals.read_until(is_settled, RECOVERY_SECONDS)
+    arrivals.read_to_end(SILENT_SECONDS)
+    found = [order.order_id for order in counted]
+    seen = [arrivals.first[name] for name in found if name in arrivals.first]
+    return Kill(count(found, arrivals.times), max(seen, default=killed) - killed)

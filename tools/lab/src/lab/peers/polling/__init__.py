@@ -1,0 +1,1 @@
+"""A polling publisher, as tutorials write it."""
