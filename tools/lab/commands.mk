@@ -22,6 +22,9 @@ prove-dedup: venv ## every cell of the dedup matrix, and ten times as many stori
 prove-ladder: venv ## every cell of the ladder
 	@$(PROVE) tools/lab/tests/e2e/test_ladder.py
 
+prove-peers: venv ## a few hundred orders through other outboxes, and a kill of each relay (messagekit needs Python 3.12)
+	@$(PROVE) tools/lab/tests/e2e/test_peers.py
+
 prove-clients: venv ## producers in Python, Java and Connect that lose acknowledgements; the rules of Go's and Node's clients
 	@$(PROVE) tools/lab/tests/e2e/test_prove.py
 	cd tools/check && PROVE=1 $(CURDIR)/$(BIN)/pytest tests/clients/test_go.py tests/clients/test_javascript.py

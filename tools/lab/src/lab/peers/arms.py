@@ -86,7 +86,17 @@ EACH = (
         ),
         topic="fulfillment.events",
         shown=read(ROOT / "connect", "fulfillment-outbox.json", "worker.properties"),
-        run=run_template,
+        run=partial(run_template, {}),
+    ),
+    Arm(
+        name=f"{TEMPLATE}-order-by-order",
+        what=(
+            "The same with BATCH_RECORDS=1: one order in a transaction, as in the arms below, but"
+            " one transaction after the other."
+        ),
+        topic="fulfillment.events",
+        shown=read(ROOT / "connect", "fulfillment-outbox.json", "worker.properties"),
+        run=partial(run_template, {"BATCH_RECORDS": "1"}),
     ),
     Arm(
         name="faststream-outbox",

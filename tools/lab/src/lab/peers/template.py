@@ -1,6 +1,6 @@
 """The template as an arm: its own service and its own Debezium."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,13 @@ WRITTEN = "select count(*) from tracking"
 
 
 @contextmanager
-def run_template(stack: Stack, _python: Path, _number: int) -> Iterator[Live]:
-    """Run service and Debezium on empty tables."""
+def run_template(
+    settings: Mapping[str, str],
+    stack: Stack,
+    _python: Path,
+    _number: int,
+) -> Iterator[Live]:
+    """Run Debezium, and the service with these settings, on empty tables."""
     env = stack.env()
     empty_tables(env)
     start = partial(stack.start, "connect")
@@ -33,7 +38,7 @@ def run_template(stack: Stack, _python: Path, _number: int) -> Iterator[Live]:
 
     try:
         start()
-        stack.start("service")
+        stack.start("service", env=dict(settings))
         yield Live(
             send=send,
             relay=Relay("connect", start, start),

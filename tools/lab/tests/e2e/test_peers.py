@@ -1,0 +1,59 @@
+"""A few hundred orders through each outbox that can be installed here, and a kill of its relay."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from lab.environment import throwaway_stack
+from lab.peers.arms import ARMS, POLLING, Arm
+from lab.peers.command import PARTS, measure, stop_template
+from lab.peers.environments import LeftOutError
+from lab.peers.measure import make_orders, measure_kill, trial
+from lab.peers.peer import run_peer
+from ops.settings import ROOT, Settings
+from ops.stack.stack import Stack, silently
+
+pytestmark = pytest.mark.prove
+
+ORDERS = 300
+SEED = 1
+SETTINGS = Settings(run_dir=ROOT / ".run" / "test", jars_dir=ROOT / ".run" / "jars")
+MARKS_FIRST = replace(POLLING, relay=["tools.lab.tests.marks_first"])
+
+
+@pytest.fixture(scope="module")
+def stack() -> Iterator[Stack]:
+    """A stack of its own, with the topics of all arms."""
+    with throwaway_stack(SETTINGS, silently, "peers", PARTS, services=1, adopt="outbox") as found:
+        stop_template(found, list(ARMS.values()))
+        yield found
+
+
+def python_of(arm: Arm) -> Path:
+    """Return the Python of an arm; without one, the test has nothing to measure."""
+    try:
+        return arm.python(SETTINGS.jars.with_name("peers"))
+    except LeftOutError as reason:
+        pytest.skip(f"{arm.name}: {reason}")
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_each_outbox_publishes_each_order_at_least_once(stack: Stack, name: str) -> None:
+    """Under full load, at 50 orders a second, and after its relay was killed."""
+    arm = ARMS[name]
+    row = measure(stack, silently, arm, python_of(arm), ORDERS, SEED, 0)
+    assert row["orders_per_second"] > 1, row
+    assert 0 < row["latency_ms"]["median"] <= row["latency_ms"]["p99"], row
+    assert (row["kill"]["lost"], row["kill"]["orders"]) == (0, ORDERS), row
+
+
+def test_control_a_relay_that_marks_before_it_publishes_loses(stack: Stack) -> None:
+    """What was marked when it was killed is counted as lost."""
+    arm = replace(ARMS["polling"], run=partial(run_peer, MARKS_FIRST))
+    with trial(stack, arm, python_of(arm), 3) as tried:
+        kill = measure_kill(tried, make_orders(SEED, 4, ORDERS + 1), SEED)
+    assert kill.counted.lost > 0, kill
+    assert kill.counted.orders == ORDERS
