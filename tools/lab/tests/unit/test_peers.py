@@ -19,7 +19,13 @@ from lab.peers.arms import ARMS, TEMPLATE
 from lab.peers.arrivals import ORDER_ID
 from lab.peers.command import as_row, choose, is_clean, prepare, summarize
 from lab.peers.count import Count, count
-from lab.peers.environments import LeftOutError, find_python, make_environment, run
+from lab.peers.environments import (
+    LeftOutError,
+    find_python,
+    make_environment,
+    run,
+    version_of,
+)
 from lab.peers.feed import Feed
 from lab.peers.measure import Kill, Latency, choose_moment, make_orders
 from lab.peers.page import bars, lines, render
@@ -132,6 +138,15 @@ def test_where_no_python_is_new_enough_the_reason_says_so() -> None:
     with pytest.raises(LeftOutError, match=r"needs Python 9\.9 or later.*install one"):
         find_python((9, 9))
     assert find_python((3, 11)) == sys.executable
+
+
+def test_a_python_that_does_not_start_is_passed_over(tmp_path: Path) -> None:
+    """As the shim of a version manager that has no such version."""
+    shim = tmp_path / "python3.12"
+    shim.write_text("#!/bin/sh\nexit 127\n")
+    shim.chmod(0o755)
+    assert version_of(str(shim)) == (0, 0)
+    assert version_of(sys.executable) == sys.version_info[:2]
 
 
 def test_what_pip_says_last_is_why_a_peer_is_left_out() -> None:
