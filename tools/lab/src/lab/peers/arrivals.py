@@ -4,9 +4,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from ops.topic import reader, spans
 
@@ -39,28 +38,25 @@ class Arrivals:
 
     def read_some(self) -> bool:
         """Read what is there, and say whether there was anything."""
-        record = self.consumer.poll(POLL_SECONDS)
         has_read = False
         for _ in range(AT_ONCE):
+            record = self.consumer.poll(0 if has_read else POLL_SECONDS)
             if record is None:
                 break
             has_read = self.take(record) or has_read
-            record = self.consumer.poll(0)
-        else:
-            self.take(record)
         return has_read
 
-    def take(self, record: Any) -> bool:
+    def take(self, record: Message) -> bool:
         """Note one record; the end of a partition is none."""
-        if record is None:
-            return False
         error = record.error()
         if error:
-            is_end = error.code() == error._PARTITION_EOF
-            if not is_end:
+            if error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
             return False
-        self.next[record.partition()] = record.offset() + 1
+        partition, offset = record.partition(), record.offset()
+        assert partition is not None
+        assert offset is not None
+        self.next[partition] = offset + 1
         found = ORDER_ID.search(record.value() or b"")
         if found:
             order_id = found[0].decode()

@@ -2,9 +2,9 @@
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
@@ -51,16 +51,17 @@ class Trial(NamedTuple):
         """Read until each order has an event."""
         wanted = {order.order_id for order in orders}
 
-        def is_done() -> bool:
-            return wanted <= self.arrivals.first.keys()
+        def missing() -> str:
+            left = len(wanted - self.arrivals.first.keys())
+            return f"{left} of {len(wanted)} events are missing" if left else ""
 
-        if not self.arrivals.read_until(is_done, SILENT_SECONDS):
-            missing = len(wanted - self.arrivals.first.keys())
-            logs = [self.stack.supervisor.tail(name) for name in self.started()]
-            raise StackError(
-                f"{missing} of {len(wanted)} events are missing, and nothing has come for"
-                f" {SILENT_SECONDS} s{''.join(logs)}"
-            )
+        self.read_until(missing)
+
+    def read_until(self, missing: Callable[[], str]) -> None:
+        """Read until nothing is missing; report what is when nothing more comes."""
+        if not self.arrivals.read_until(lambda: not missing(), SILENT_SECONDS):
+            logs = "".join(self.stack.supervisor.tail(name) for name in self.started())
+            raise StackError(f"{missing()}, and nothing has come for {SILENT_SECONDS} s{logs}")
 
     def started(self) -> list[str]:
         """Return the processes whose logs may say why."""
@@ -78,15 +79,16 @@ def make_orders(seed: int, number: int, orders: int) -> list[Sample]:
 def trial(stack: Stack, arm: Arm, python: Path, number: int) -> Iterator[Trial]:
     """Run an arm from nothing, and have it warm."""
     servers = stack.env()["KAFKA_BOOTSTRAP_SERVERS"]
-    arrivals = Arrivals(servers, arm.topic)
-    with arm.run(stack, python, number) as live:
+    with (
+        closing(Arrivals(servers, arm.topic)) as arrivals,
+        arm.run(stack, python, number) as live,
+    ):
         tried = Trial(stack, live, arrivals)
         warm_up = make_orders(0, 0, WARM_UP)
         for order in warm_up:
             live.send(order)
         tried.read_all(warm_up)
         yield tried
-    arrivals.close()
 
 
 @contextmanager
@@ -146,16 +148,24 @@ def measure_kill(tried: Trial, orders: Sequence[Sample], seed: int) -> Kill:
     everything before it was published, and again where it was published again.
     """
     *counted, last = orders
-    moment = choose_moment(seed, len(counted))
     live, arrivals = tried.live, tried.arrivals
+    moment = WARM_UP + choose_moment(seed, len(counted))
+    all_written = WARM_UP + len(counted)
+
+    def before_the_kill() -> str:
+        left = moment - len(arrivals.first)
+        return f"{left} events are missing before the kill" if left > 0 else ""
+
+    def unwritten() -> str:
+        left = all_written - live.written()
+        return f"{left} orders were not written" if left else ""
+
     with sending(live, iter(counted)):
-        arrivals.read_until(lambda: len(arrivals.first) >= WARM_UP + moment, SILENT_SECONDS)
+        tried.read_until(before_the_kill)
         tried.stack.kill(live.relay.name)
         killed = time.perf_counter()
         live.relay.again()
-        all_written = WARM_UP + len(counted)
-        if not arrivals.read_until(lambda: live.written() >= all_written, SILENT_SECONDS):
-            raise StackError(f"{live.written()} of {all_written} orders were written")
+        tried.read_until(unwritten)
     live.send(last)
 
     def is_settled() -> bool:
