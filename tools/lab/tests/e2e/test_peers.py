@@ -10,16 +10,20 @@ import pytest
 from lab.environment import throwaway_stack
 from lab.peers.arms import ARMS, POLLING, Arm
 from lab.peers.command import PARTS, measure, stop_template
+from lab.peers.count import Count, count
 from lab.peers.environments import LeftOutError
-from lab.peers.measure import make_orders, measure_kill, trial
+from lab.peers.measure import WARM_UP, make_orders, measure_kill, trial
 from lab.peers.peer import run_peer
 from ops.settings import ROOT, Settings
 from ops.stack.stack import Stack, silently
+from ops.stack.supervisor import until
 
 pytestmark = pytest.mark.prove
 
 ORDERS = 300
 SEED = 1
+SECONDS = 90
+MOST_LATER = 10_000
 SETTINGS = Settings(run_dir=ROOT / ".run" / "test", jars_dir=ROOT / ".run" / "jars")
 MARKS_FIRST = replace(POLLING, relay=["tools.lab.tests.marks_first"])
 
@@ -48,6 +52,30 @@ def test_each_outbox_publishes_each_order_at_least_once(stack: Stack, name: str)
     assert row["orders_per_second"] > 1, row
     assert 0 < row["latency_ms"]["median"] <= row["latency_ms"]["p99"], row
     assert (row["kill"]["lost"], row["kill"]["orders"]) == (0, ORDERS), row
+
+
+def test_a_young_connector_of_the_example_loses_what_comes_while_it_is_dead(stack: Stack) -> None:
+    """Before it has stored an offset, it begins with a snapshot again, of a table that is empty."""
+    arm = ARMS["debezium"]
+    orders = make_orders(SEED, 5, ORDERS)
+    with trial(stack, arm, python_of(arm), 4) as tried:
+        stack.kill(tried.live.relay.name)
+        for order in orders:
+            tried.live.send(order)
+        all_there = WARM_UP + len(orders)
+        assert until(lambda: tried.live.written() == all_there, SECONDS), tried.live.written()
+        tried.live.relay.again()
+        later = iter(make_orders(SEED, 6, MOST_LATER))
+
+        def has_come_back() -> bool:
+            tried.live.send(next(later))
+            tried.arrivals.read_some()
+            return any(name.startswith("p6-") for name in tried.arrivals.first)
+
+        assert until(has_come_back, SECONDS), f"nothing is published {SECONDS} s after the start"
+        tried.arrivals.read_to_end(SECONDS)
+        found = count([order.order_id for order in orders], tried.arrivals.times)
+    assert found == Count(lost=ORDERS, doubled=0, copies=0, orders=ORDERS)
 
 
 def test_control_a_relay_that_marks_before_it_publishes_loses(stack: Stack) -> None:

@@ -118,11 +118,11 @@ EACH = (
             " claimed at once, and a hundred deleted at once."
         ),
         topic=FASTSTREAM.topic,
-        shown=read(HERE / "faststream_outbox", "relay.py") | {"SUBSCRIBER": BATCHED},
+        shown=read(HERE / "faststream_outbox", "relay.py") | {"SUBSCRIBER_SETTINGS": BATCHED},
         differs=(ACKS,),
         run=partial(
             run_peer,
-            replace(FASTSTREAM, settings={"SUBSCRIBER": BATCHED}),
+            replace(FASTSTREAM, settings={"SUBSCRIBER_SETTINGS": BATCHED}),
         ),
         folder=FASTSTREAM.folder,
         packages=FASTSTREAM_PACKAGES,

@@ -14,3 +14,4 @@ class Live(NamedTuple):
     relay: Relay
     written: Callable[[], int]  # orders
     waiting: Callable[[], int]  # of them, those that it knows to be unpublished
+    has_noted: Callable[[], bool]  # whether the relay has stored how far it is, if it does so

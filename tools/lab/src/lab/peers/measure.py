@@ -24,6 +24,7 @@ WARM_UP = 20
 SILENT_SECONDS = 60
 # After a kill: a lease of a minute has to end, or a worker is missed by its group for five.
 RECOVERY_SECONDS = 400
+NOTE_SECONDS = 150  # Connect stores its offsets once a minute, if nobody says otherwise
 
 
 class Latency(NamedTuple):
@@ -55,13 +56,13 @@ class Trial(NamedTuple):
             left = len(wanted - self.arrivals.first.keys())
             return f"{left} of {len(wanted)} events are missing" if left else ""
 
-        self.read_until(missing)
+        self.read_until(missing, SILENT_SECONDS)
 
-    def read_until(self, missing: Callable[[], str]) -> None:
+    def read_until(self, missing: Callable[[], str], silent_seconds: float) -> None:
         """Read until nothing is missing; report what is when nothing more comes."""
-        if not self.arrivals.read_until(lambda: not missing(), SILENT_SECONDS):
+        if not self.arrivals.read_until(lambda: not missing(), silent_seconds):
             logs = "".join(self.stack.supervisor.tail(name) for name in self.started())
-            raise StackError(f"{missing()}, and nothing has come for {SILENT_SECONDS} s{logs}")
+            raise StackError(f"{missing()}, and nothing has come for {silent_seconds} s{logs}")
 
     def started(self) -> list[str]:
         """Return the processes whose logs may say why."""
@@ -144,13 +145,17 @@ def choose_moment(seed: int, orders: int) -> int:
 def measure_kill(tried: Trial, orders: Sequence[Sample], seed: int) -> Kill:
     """Kill the relay once while orders come, start it again, and count when all has settled.
 
-    One more order is sent when all are written: where the log is read, its event says that
-    everything before it was published, and again where it was published again.
+    It is killed when it has been at work for a while: it has stored how far it is. One more order
+    is sent when all are written: where the log is read, its event says that everything before it
+    was published, and again where it was published again.
     """
     *counted, last = orders
     live, arrivals = tried.live, tried.arrivals
     moment = WARM_UP + choose_moment(seed, len(counted))
     all_written = WARM_UP + len(counted)
+
+    def unnoted() -> str:
+        return "" if live.has_noted() else "the relay has not stored how far it is"
 
     def before_the_kill() -> str:
         left = moment - len(arrivals.first)
@@ -158,14 +163,15 @@ def measure_kill(tried: Trial, orders: Sequence[Sample], seed: int) -> Kill:
 
     def unwritten() -> str:
         left = all_written - live.written()
-        return f"{left} orders were not written" if left else ""
+        return f"{left} orders were not written" if left > 0 else ""
 
+    tried.read_until(unnoted, NOTE_SECONDS)
     with sending(live, iter(counted)):
-        tried.read_until(before_the_kill)
+        tried.read_until(before_the_kill, SILENT_SECONDS)
         tried.stack.kill(live.relay.name)
         killed = time.perf_counter()
         live.relay.again()
-        tried.read_until(unwritten)
+        tried.read_until(unwritten, SILENT_SECONDS)
     live.send(last)
 
     def is_settled() -> bool:
@@ -175,4 +181,4 @@ def measure_kill(tried: Trial, orders: Sequence[Sample], seed: int) -> Kill:
     arrivals.read_to_end(SILENT_SECONDS)
     found = [order.order_id for order in counted]
     seen = [arrivals.first[name] for name in found if name in arrivals.first]
-    return Kill(count(found, arrivals.times), max(seen, default=killed) - killed)
+    return Kill(count(found, arrivals.times), max([killed, *seen]) - killed)

@@ -9,7 +9,7 @@ from pathlib import Path
 from lab.environment import connect_as_admin
 from lab.peers.feed import Feed
 from lab.peers.live import Live
-from lab.peers.place import own_database, read_number
+from lab.peers.place import has_moved, own_database, read_number, read_slots
 from lab.peers.relay import Relay, program, worker
 from ops.jars import Command
 from ops.stack.stack import Stack
@@ -53,6 +53,7 @@ def run_peer(peer: Peer, stack: Stack, python: Path, number: int) -> Iterator[Li
                 relay=relay,
                 written=partial(read_number, env, peer.written),
                 waiting=partial(read_number, env, peer.waiting),
+                has_noted=partial(has_moved, env, read_slots(env)),
             )
         finally:
             stack.stop(WRITER)

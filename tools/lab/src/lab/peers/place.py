@@ -16,6 +16,12 @@ DROP_SLOTS = """
     from pg_replication_slots
     where database = %s and not active
 """
+CONFIRMED = """
+    select confirmed_flush_lsn::text
+    from pg_replication_slots
+    where database = %s
+    order by slot_name
+"""
 SLOTS = "select count(*) from pg_replication_slots where database = %s"
 
 
@@ -44,6 +50,17 @@ def drop(env: Mapping[str, str]) -> None:
         if not until(has_no_slot, SECONDS):
             raise StackError(f"a slot of the database {DATABASE} is still read after {SECONDS} s")
         admin.execute(f"drop database {DATABASE} with (force)".encode())
+
+
+def read_slots(env: Mapping[str, str]) -> list[str]:
+    """Return how far the slots of the database are read for good."""
+    with connect_as_admin(dict(env)) as admin:
+        return [position for (position,) in admin.execute(CONFIRMED, [DATABASE])]
+
+
+def has_moved(env: Mapping[str, str], before: list[str]) -> bool:
+    """Return whether the slots have moved since; where there is none, nothing has to."""
+    return not before or read_slots(env) != before
 
 
 def read_number(env: Mapping[str, str], query: str) -> int:

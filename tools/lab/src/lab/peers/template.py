@@ -44,6 +44,7 @@ def run_template(
             relay=Relay("connect", start, start),
             written=partial(read_number, env, WRITTEN),
             waiting=lambda: 0,
+            has_noted=lambda: True,  # every second
         )
     finally:
         producer.flush(FLUSH_SECONDS)
