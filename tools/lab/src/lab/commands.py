@@ -89,12 +89,12 @@ def bench_peers(  # noqa: PLR0913 - one for each option
     as_json: bool,
 ) -> NoReturn:
     """Measure this template beside other outboxes, and exit."""
-    from lab.peers.command import is_clean
+    from lab.peers.command import Plan, is_clean
     from lab.peers.command import peers as measure
     from lab.peers.page import lines
     from ops.progress import step
 
-    found = measure(Settings(), step, only, orders, rounds, seed, output)
+    found = measure(Settings(), step, only, Plan(orders, rounds, seed), output)
     show(found, lines(found), as_json=as_json)
     raise typer.Exit(0 if is_clean(found) else 1)
 

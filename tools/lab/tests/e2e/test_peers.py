@@ -9,7 +9,7 @@ import pytest
 
 from lab.environment import throwaway_stack
 from lab.peers.arms import ARMS, POLLING, Arm
-from lab.peers.command import PARTS, measure, stop_template
+from lab.peers.command import FOLDER, PARTS, Plan, measure, stop_template
 from lab.peers.count import Count, count
 from lab.peers.environments import LeftOutError
 from lab.peers.measure import WARM_UP, make_orders, measure_kill, trial
@@ -31,7 +31,7 @@ MARKS_FIRST = replace(POLLING, relay=["tools.lab.tests.marks_first"])
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Stack]:
     """A stack of its own, with the topics of all arms."""
-    with throwaway_stack(SETTINGS, silently, "peers", PARTS, services=1, adopt="outbox") as found:
+    with throwaway_stack(SETTINGS, silently, FOLDER, PARTS, services=1, adopt="outbox") as found:
         stop_template(found, list(ARMS.values()))
         yield found
 
@@ -48,7 +48,7 @@ def python_of(arm: Arm) -> Path:
 def test_each_outbox_publishes_each_order_at_least_once(stack: Stack, name: str) -> None:
     """Under full load, at 50 orders a second, and after its relay was killed."""
     arm = ARMS[name]
-    row = measure(stack, silently, arm, python_of(arm), ORDERS, SEED, 0)
+    row = measure(stack, silently, arm, python_of(arm), Plan(ORDERS, 1, SEED), 0)
     assert row["orders_per_second"] > 1, row
     assert 0 < row["latency_ms"]["median"] <= row["latency_ms"]["p99"], row
     assert (row["kill"]["lost"], row["kill"]["orders"]) == (0, ORDERS), row

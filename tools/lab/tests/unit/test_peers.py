@@ -15,9 +15,17 @@ from typer.testing import CliRunner
 
 from lab.bench.chain import RATE
 from lab.peers import intake
-from lab.peers.arms import ARMS, TEMPLATE
+from lab.peers.arms import ARMS, TEMPLATE, Arm
 from lab.peers.arrivals import ORDER_ID
-from lab.peers.command import as_row, choose, is_clean, prepare, summarize
+from lab.peers.command import (
+    Plan,
+    as_row,
+    choose,
+    is_clean,
+    measure_all,
+    prepare,
+    summarize,
+)
 from lab.peers.count import Count, count
 from lab.peers.environments import (
     LeftOutError,
@@ -131,6 +139,33 @@ def test_an_application_gets_each_order_once(
                 feed.send(order)
         taking.result(30)
     assert sorted(got) == sorted(order.order_id for order in orders)
+
+
+def test_a_peer_that_fails_is_left_out_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Arms take turns; the template itself may not fail."""
+    turns: list[str] = []
+
+    def measure(_stack: Any, _step: Any, arm: Arm, _python: Any, _plan: Any, number: int) -> Any:
+        turns.append(arm.name)
+        if arm.name == failing and number == 1:
+            raise StackError("3 of 9 events are missing; the log ends with:\n  much more")
+        return {"number": number}
+
+    monkeypatch.setattr("lab.peers.command.measure", measure)
+    arms = [ARMS[TEMPLATE], ARMS["polling"], ARMS["debezium"]]
+    pythons = {arm.name: Path() for arm in arms}
+    stack: Any = None
+    failing = "polling"
+    trials, failed = measure_all(stack, nullcontext, arms, pythons, Plan(100, 3, 1))
+    rounds = {name: [row["number"] for row in rows] for name, rows in trials.items()}
+    assert rounds == {TEMPLATE: [0, 1, 2], "polling": [0], "debezium": [0, 1, 2]}
+    assert failed == {"polling": "in round 2, 3 of 9 events are missing"}
+    assert turns[:4] == [TEMPLATE, "polling", "debezium", TEMPLATE]
+    failing = TEMPLATE
+    with pytest.raises(StackError, match="3 of 9"):
+        measure_all(stack, nullcontext, arms, pythons, Plan(100, 3, 1))
 
 
 def test_where_no_python_is_new_enough_the_reason_says_so() -> None:

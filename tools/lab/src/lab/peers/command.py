@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from lab.bench.chain import LATENCY_SECONDS, RATE
 from lab.environment import describe_machine, make_topic, throwaway_stack
@@ -28,6 +28,7 @@ from ops.settings import Settings
 from ops.stack.stack import Stack, Step
 from ops.stack.supervisor import StackError
 
+FOLDER = "bench-peers"
 PARTS = ("postgres", "kafka", "connect", "service")
 PARTITIONS = 3
 FEWEST_ORDERS = 100  # fewer have no p99
@@ -35,44 +36,73 @@ Row = dict[str, Any]
 Pythons = Mapping[str, Path]
 
 
-def peers(  # noqa: PLR0913, PLR0917 - one for each option
+class Plan(NamedTuple):
+    """How much is measured; the same seed gives the same orders and kills."""
+
+    orders: int
+    rounds: int
+    seed: int
+
+
+def peers(
     settings: Settings,
     step: Step,
     only: Sequence[str],
-    orders: int,
-    rounds: int,
-    seed: int,
+    plan: Plan,
     output: Path | None,
 ) -> Row:
     """Measure the chosen arms on one throwaway stack; pages and JSON are beside its logs, too."""
-    chosen = choose(only, orders)
+    chosen = choose(only, plan.orders)
     pythons, left_out = prepare(settings, step, chosen)
     arms = [arm for arm in chosen if arm.name in pythons]
-    with throwaway_stack(settings, step, "peers", PARTS, services=1, adopt="outbox") as stack:
+    with throwaway_stack(settings, step, FOLDER, PARTS, services=1, adopt="outbox") as stack:
         machine = describe_machine(stack.env())
         stop_template(stack, arms)
-        found = [
-            measure(stack, step, arm, pythons[arm.name], orders, seed, number)
-            for number in range(rounds)
-            for arm in arms
-        ]
+        trials, failed = measure_all(stack, step, arms, pythons, plan)
         folder = stack.settings.run_dir
     document = {
         "date": time.strftime("%Y-%m-%d"),
         "machine": machine,
         "command": shlex.join(["pipeline", *sys.argv[1:]]),
-        "orders": orders,
-        "rounds": rounds,
-        "seed": seed,
-        "arms": [summarize(arm, [row for row in found if row["arm"] == arm.name]) for arm in arms],
-        "left_out": left_out,
-        "trials": found,
+        **plan._asdict(),
+        "arms": [summarize(arm, trials[arm.name]) for arm in arms if arm.name not in failed],
+        "left_out": left_out | failed,
+        "trials": trials,
     }
     file = save(folder, document)
     write(document, file.with_suffix(".md"))
     if output:
         write(document, output)
     return document | {"file": str(file)}
+
+
+def measure_all(
+    stack: Stack,
+    step: Step,
+    arms: Sequence[Arm],
+    pythons: Pythons,
+    plan: Plan,
+) -> tuple[dict[str, list[Row]], dict[str, str]]:
+    """Return the trials of each arm, which take turns, and why some have no number.
+
+    A peer that fails once is left out from then on; where this template fails, so does the run.
+    """
+    trials: dict[str, list[Row]] = {arm.name: [] for arm in arms}
+    failed: dict[str, str] = {}
+    for number in range(plan.rounds):
+        for arm in arms:
+            if arm.name in failed:
+                continue
+            try:
+                row = measure(stack, step, arm, pythons[arm.name], plan, number)
+            except StackError as failure:
+                if is_ours(arm.name):
+                    raise
+                reason, _, _logs = str(failure).partition(";")
+                failed[arm.name] = f"in round {number + 1}, {reason}"
+            else:
+                trials[arm.name].append(row)
+    return trials, failed
 
 
 def choose(only: Sequence[str], orders: int) -> list[Arm]:
@@ -115,11 +145,11 @@ def measure(  # noqa: PLR0913, PLR0917 - what a trial consists of
     step: Step,
     arm: Arm,
     python: Path,
-    orders: int,
-    seed: int,
+    plan: Plan,
     number: int,
 ) -> Row:
     """Measure one arm in one round, each time from nothing."""
+    orders, _, seed = plan
     first = 3 * number
     late = min(LATENCY_SECONDS * RATE, orders)
     title = f"{arm.name}, round {number + 1}"
