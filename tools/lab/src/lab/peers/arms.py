@@ -91,8 +91,8 @@ EACH = (
     Arm(
         name=f"{TEMPLATE}-order-by-order",
         what=(
-            "The same with BATCH_RECORDS=1: one order in a transaction, as in the arms below, but"
-            " one transaction after the other."
+            "This template with ADOPT=outbox and BATCH_RECORDS=1: one order in a transaction, as in"
+            " the arms below, but one transaction after the other."
         ),
         topic="fulfillment.events",
         shown=read(ROOT / "connect", "fulfillment-outbox.json", "worker.properties"),
@@ -114,8 +114,8 @@ EACH = (
     Arm(
         name="faststream-outbox-batched",
         what=(
-            "The same with the settings that its page on performance measures: a hundred rows"
-            " claimed at once, and a hundred deleted at once."
+            "faststream-outbox with the settings that its page on performance measures: a hundred"
+            " rows are claimed at once, and a hundred deleted at once."
         ),
         topic=FASTSTREAM.topic,
         shown=read(HERE / "faststream_outbox", "relay.py") | {"SUBSCRIBER_SETTINGS": BATCHED},
