@@ -1,6 +1,7 @@
 """python -m lab.peers.debezium.writer: what the example's order service does with an order.
 
-It inserts the event and deletes it in the same transaction: the log keeps both, the table nothing.
+It inserts the event and deletes it in the same transaction, as its compose file says with
+QUARKUS_DEBEZIUM_OUTBOX_REMOVE_AFTER_INSERT=true: the log keeps both, the table nothing.
 """
 
 import json
