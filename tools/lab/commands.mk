@@ -1,6 +1,9 @@
 # What `make` can do because the lab is here.
 
-.PHONY: bench prove prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-letters prove-trace prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-stages prove-compose prove-faults
+PARTS := copies upgrade dedup ladder peers clients refusals letters trace kafka debezium lake repair cluster stages compose \
+  faults size bench
+
+.PHONY: bench prove $(addprefix prove-,$(PARTS))
 
 bench: venv ## measure speed and cost
 	@$(BIN)/pipeline bench
@@ -8,7 +11,7 @@ bench: venv ## measure speed and cost
 # What is too slow for `make test`. Each part ends with its time.
 PROVE := PROVE=1 $(BIN)/pytest --durations=5
 
-prove: prove-copies prove-upgrade prove-dedup prove-ladder prove-clients prove-refusals prove-letters prove-trace prove-kafka prove-debezium prove-lake prove-repair prove-cluster prove-stages prove-compose prove-faults ## everything below; `make -k prove` goes on after a failure
+prove: $(addprefix prove-,$(PARTS)) ## everything below; `make -k prove` goes on after a failure
 
 prove-copies: venv ## every kind of copy, and the whole tests of three of them
 	@$(PROVE) tests/copy tests/integration/test_extras.py
@@ -65,3 +68,6 @@ prove-faults: venv ## a slice of the matrix, and ten published defects, built in
 
 prove-size: venv ## the model of `pipeline size` beside two loads
 	@$(PROVE) tools/lab/tests/e2e/test_size.py
+
+prove-bench: venv ## every ratio of the bench beside those that were measured before
+	@$(BIN)/pipeline bench --against tools/lab/bench-baseline.json

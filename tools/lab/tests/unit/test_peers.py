@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from lab.bench.chain import RATE
 from lab.peers import intake
 from lab.peers.arms import ARMS, TEMPLATE, Arm
 from lab.peers.arrivals import ORDER_ID
@@ -35,7 +34,7 @@ from lab.peers.environments import (
     version_of,
 )
 from lab.peers.feed import Feed
-from lab.peers.measure import Kill, Latency, choose_moment, make_orders
+from lab.peers.measure import RATE, Kill, Latency, choose_moment, make_orders
 from lab.peers.page import bars, lines, render
 from lab.peers.peer import HERE
 from lab.peers.versions import read_pins, versions_of

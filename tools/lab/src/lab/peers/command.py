@@ -9,11 +9,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from lab.bench.chain import LATENCY_SECONDS, RATE
 from lab.environment import describe_machine, make_topic, throwaway_stack
 from lab.peers.arms import ARMS, TEMPLATE, Arm
 from lab.peers.environments import LeftOutError
 from lab.peers.measure import (
+    LATENCY_SECONDS,
+    RATE,
     Kill,
     Latency,
     make_orders,

@@ -10,7 +10,6 @@ from statistics import median, quantiles
 from typing import NamedTuple
 
 from contract.samples import Sample, make_order
-from lab.bench.chain import RATE
 from lab.peers.arms import Arm
 from lab.peers.arrivals import Arrivals
 from lab.peers.count import Count, count
@@ -21,6 +20,8 @@ from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError
 
 WARM_UP = 20
+RATE = 50  # orders a second, for latency
+LATENCY_SECONDS = 30
 SILENT_SECONDS = 60
 # After a kill: a lease of a minute has to end, or a worker is missed by its group for five.
 RECOVERY_SECONDS = 400

@@ -16,7 +16,8 @@ import requests
 from confluent_kafka import Consumer, Producer
 
 from contract.names import AUDIT_TOPIC
-from lab.bench.chain import follow, wait_for_each
+from lab.bench.latency import wait_for_each
+from lab.bench.running import follow
 from lab.environment import describe_machine, throwaway_stack
 from lab.size import looks, parts
 from lab.size.constants import Constants

@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient
 from access.kafka import kafka_connection
 from contract.events import ACCEPTED, EVENTS
 from contract.names import AUDIT_TOPIC, INPUT_TOPIC
-from lab.bench.chain import follow
+from lab.bench.running import follow
 from lab.environment import describe_machine, throwaway_stack
 from lab.size import looks
 from lab.size.constants import (
