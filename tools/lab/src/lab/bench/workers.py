@@ -85,7 +85,10 @@ def wait_until_shared(env: Mapping[str, str], count: int) -> None:
     def is_shared() -> bool:
         described = admin.describe_consumer_groups([group])[group].result(10)
         shares[:] = [len(member.assignment.topic_partitions) for member in described.members]
-        return len(shares) == count and min(shares) > 0 and sum(shares) == PARTITIONS
+        all_are_there = len(shares) == count
+        everybody_has_some = all(shares)
+        nothing_is_left = sum(shares) == PARTITIONS
+        return all_are_there and everybody_has_some and nothing_is_left
 
     assert until(is_shared, SHARED_SECONDS), (
         f"group {group} is not shared among {count} members within {SHARED_SECONDS} s: "
@@ -135,8 +138,11 @@ def describe(arm: str, usages: Sequence[Usage], cores: int) -> list[Number]:
     usual = {part: median(usage[part] for usage in usages) for part in usages[0]}
     busy = [cores - usage[IDLE] for usage in usages]
     whole = say(f"{arm}: {find_saturated(usual, cores)}", busy)
-    busiest = list_busiest(usual)[:SHOWN]
-    return [whole, *(say(f"{arm}: {part}", [usage[part] for usage in usages]) for part in busiest)]
+    found = [whole]
+    for part in list_busiest(usual)[:SHOWN]:
+        of_part = [usage[part] for usage in usages]
+        found.append(say(f"{arm}: {part}", of_part))
+    return found
 
 
 def say(what: str, rounds: Sequence[float]) -> Number:

@@ -99,8 +99,12 @@ def size_of(file: Path) -> int:
 
 def grown(after: Mapping[str, float], before: Mapping[str, float], orders: int) -> Sizes:
     """Return by how much each has grown with one order, without what has not grown with orders."""
-    changes = {name: (size - before.get(name, 0)) / orders for name, size in after.items()}
-    return {name: change for name, change in changes.items() if change >= LEAST_BYTES}
+    sizes: Sizes = {}
+    for name, size in after.items():
+        of_one = (size - before.get(name, 0)) / orders
+        if of_one >= LEAST_BYTES:
+            sizes[name] = of_one
+    return sizes
 
 
 def pid_of(stack: Stack, part: str) -> int:

@@ -46,8 +46,12 @@ def log_bytes(constants: Constants, orders: float, kept: float) -> float:
     `kept` is how many orders the tables have before: the first write to a page of theirs after a
     checkpoint logs all of it. Keys that come in no sequence hit ever other pages.
     """
-    images = sum(distinct(of_order * kept / PAGE, orders) for of_order in constants.keys.values())
-    return orders * constants.log.order_bytes + images * constants.log.image_bytes
+    images = 0.0
+    for bytes_of_order in constants.keys.values():
+        pages = bytes_of_order * kept / PAGE
+        images += distinct(pages, orders)
+    log = constants.log
+    return orders * log.order_bytes + images * log.image_bytes
 
 
 def table_bytes(constants: Constants) -> float:
