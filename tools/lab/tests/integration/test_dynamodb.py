@@ -308,7 +308,7 @@ def test_a_live_claim_that_dynamodb_forgets_still_has_one_effect(scene: Scene) -
 
 def test_only_what_both_have_forgotten_is_fresh_again(scene: Scene, spoiled: Stack) -> None:
     """Retention of the fence alone doubles nothing, because DynamoDB still knows the message."""
-    env = spoiled.env() | {"SUBSCRIBER_SETTINGS": scene.subscriber}
+    env = spoiled.env() | {"SUBSCRIBER": scene.subscriber}
     counted = []
     for is_forgotten_there in (False, True):
         if is_forgotten_there:
