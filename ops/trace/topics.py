@@ -14,8 +14,9 @@ from spark.kafka.positions import kafka_topic
 
 SECONDS = 5.0  # for one answer of the broker
 SCAN_SECONDS = 3.0  # for a look through many records
-# The clocks of Postgres and of Connect may differ by that much.
-EARLIER = timedelta(minutes=1)
+# Looked for from the time of its row on; then from earlier, because the clocks of Postgres and of
+# Connect may differ by that much.
+EARLIER = (timedelta(0), timedelta(minutes=1))
 
 
 class Record(NamedTuple):
@@ -52,21 +53,23 @@ def look_at(env: Env, position: Position, message_id: str | None = None) -> Look
 
 
 def look_for_event(env: Env, topic: str, event_id: str, since: datetime) -> Look:
-    """Look for an event from shortly before the time of its row on."""
+    """Look for an event from the time of its row on, and then from shortly before."""
+    wanted = event_id.encode()
+
+    def is_event(message: Message) -> bool:
+        return header_of(message, "id") == wanted
+
     with reader(env["KAFKA_BOOTSTRAP_SERVERS"]) as consumer:
-        starts = [
-            TopicPartition(topic, number, held.start)
-            for number, held in spans(consumer, topic, SECONDS).items()
-            if held
+        held = spans(consumer, topic, SECONDS)
+        partitions = [
+            TopicPartition(topic, number, span.start) for number, span in held.items() if span
         ]
-        if starts:
-            starts = starts_since(consumer, starts, since - EARLIER)
-        wanted = event_id.encode()
-
-        def is_event(message: Message) -> bool:
-            return header_of(message, "id") == wanted
-
-        return look_through(consumer, starts, is_event)
+        for earlier in EARLIER:
+            starts = starts_since(consumer, partitions, since - earlier) if partitions else []
+            look = look_through(consumer, starts, is_event)
+            if look.record:
+                return look
+    return look
 
 
 def look_for_waiting(env: Env, wanted: str) -> Look:

@@ -160,6 +160,23 @@ def test_what_was_old_enough_to_go_is_told_from_what_is_lost(
     assert (hop_of(one, "outbox").state, hop_of(one, "event").state) == (state, state)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "is_found"), [(30, True), (120, False)], ids=["within", "control: beyond"]
+)
+def test_clocks_may_differ_by_a_minute(spoiled: Stack, seconds: int, is_found: bool) -> None:
+    """An event is found though its row seems to be younger, because Postgres' clock is ahead."""
+    first, _ = pair("second")
+    send_samples(first)
+    until_handled()
+    wanted = str(first.message_id)
+    until_traced(wanted, has_every_event, "it is published")
+    change = "update tracking set handled_at = handled_at + make_interval(secs => %s)"
+    with connect(role="postgres") as admin:
+        admin.execute(f"{change} where message_id = %s", [seconds, wanted])
+    [one] = trace(dict(os.environ), wanted)
+    assert (hop_of(one, "event").state == THERE) == is_found
+
+
 def test_the_command_says_what_is_not_known(stack: Stack) -> None:
     """Exit code 1 and a sentence with the way out; 2 if there is nobody to ask."""
     command = [sys.executable, "-m", "ops", "trace", "no-such-order"]
