@@ -52,6 +52,8 @@ LATER = 1 / 20  # of the age
 
 Stops = Mapping[Position, int]
 
+REFERRED = "Kafka still has them, or what is kept refers to them or to earlier ones"
+
 
 class Lake(NamedTuple):
     """What has landed and what refers to it."""
@@ -170,8 +172,10 @@ def find_stops(
         firsts[topic, partition] = first
     stops = {}
     for position, offsets in limits.judged.items():
-        if kafka_topic(position[0]) in topics and offsets.stop > 0:
-            first = min(offsets.stop, firsts.get(position, offsets.stop))
+        topic, partition = position
+        if kafka_topic(topic) in topics and offsets.stop > 0:
+            in_kafka = limits.log_starts.get(f"{topic}/{partition}", offsets.stop)
+            first = min(offsets.stop, in_kafka, firsts.get(position, offsets.stop))
             stops[position] = max(first, lake.retired.stops.get(position, 0))
     return stops
 
@@ -199,7 +203,7 @@ def describe(lake: Lake, settings: Settings, stops: Stops, young: str) -> Old:
         f"date_format(min(timestamp) filter (where {goes}), 'yyyy-MM-dd HH:mm:ss')",
         f"count_if(not {goes} and timestamp < timestamp '{young}')",
     ).collect()
-    stays = say_what_stays({"what is kept refers to them, or to earlier ones": stay})
+    stays = say_what_stays({REFERRED: stay})
     return Old("landed records", settings.retention_landed_days, rows, oldest, stays)
 
 

@@ -4,12 +4,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from contract.names import INPUT_TOPIC
 from spark.lake.landed_tables import SCHEMA, make_tables, table_path
 from spark.retiring import old_landed
-from spark.retiring.old_landed import LATER, OF_EVENTS, find_old_landed
+from spark.retiring.old_landed import LATER, OF_EVENTS, Lake, find_old_landed, find_stops
 from spark.retiring.purge import Limits
+from spark.rows.retired_landed import Retired
 from spark.session import make_frame
 from spark.settings import Settings
 
@@ -69,3 +71,15 @@ def test_of_young_rows_nothing_is_said(spark: SparkSession, settings: Settings) 
     """None is old enough."""
     land(spark, settings, DAYS - 0.1)
     assert look(spark, settings) == ""
+
+
+@pytest.mark.parametrize(("log_start", "stop"), [(0, 0), (3, 3), (10, 10)])
+def test_a_record_that_kafka_still_has_stays(
+    spark: SparkSession, log_start: int, stop: int
+) -> None:
+    """A dead letter has no tracking row that would hold its record: what holds it is the topic."""
+    retired = Retired({}, 0, spark.range(0).toDF("kind"))
+    none: DataFrame = spark.range(0).selectExpr("'' as topic", "0 as partition", "id as offset")
+    lake = Lake(none, none, {}, retired, 0)
+    limits = Limits({}, {f"{INPUT_TOPIC}/0": log_start}, {(INPUT_TOPIC, 0): range(10)})
+    assert find_stops(lake, limits, [INPUT_TOPIC], none) == {(INPUT_TOPIC, 0): stop}
