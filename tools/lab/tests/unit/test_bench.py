@@ -11,11 +11,13 @@ from lab.bench.command import ARMS, is_good
 from lab.bench.cost import Counters, summarize
 from lab.bench.latency import list_figures
 from lab.bench.numbers import RATIO, Number, Target, compare, lines
+from lab.bench.profile import REST, Clock
 from lab.bench.unguarded import FORGETFUL, read_without_hash
 from lab.bench.workers import OTHERS, describe
 from lab.dedup_matrix import controls
 from lab.reference_orders import BATCH, FIRST, make_batches, make_record, make_value
 from ops.settings import ROOT
+from ops.stack.supervisor import StackError
 from service.dedup.tracking import FRESH
 from service.handler import split_conflicts
 from service.record import Message, read
@@ -33,6 +35,20 @@ def test_arms_take_turns() -> None:
     arms = {name: partial(run, name) for name in ("ours", "naive")}
     compare("write", arms, {}, 2, lambda _: nullcontext())
     assert ran == ["ours", "naive", "ours", "naive"]
+
+
+def test_a_place_within_another_is_not_counted_twice() -> None:
+    """The seconds of all places are those that have passed, also where a step fails."""
+    moments = iter([0.0, 1.0, 3.0, 7.0, 15.0, 31.0])
+    clock = Clock(lambda: next(moments))
+
+    def fail() -> None:
+        raise StackError("it fails")
+
+    with pytest.raises(StackError):
+        clock.around("outer", clock.around("inner", fail))()
+    clock.note()
+    assert clock.seconds == {REST: 1 + 16, "outer": 2 + 8, "inner": 4}
 
 
 def test_a_ratio_is_taken_round_by_round_and_then_its_median() -> None:

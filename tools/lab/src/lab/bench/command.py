@@ -17,6 +17,7 @@ from lab.bench import (
     landed,
     landing,
     latency,
+    profile,
     reconcile,
     redelivery,
     workers,
@@ -44,6 +45,7 @@ WITH_CONNECT: dict[str, Measure] = {
 }
 WITHOUT_CONNECT: dict[str, Measure] = {
     "write": write.measure,
+    "profile": profile.measure,
     "audit": audit.measure,
     "cost": cost.measure,
     "redelivery": redelivery.measure,
