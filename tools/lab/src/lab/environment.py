@@ -105,7 +105,10 @@ def own_settings(
         "run_dir": settings.run_dir / name,
         "jars_dir": settings.jars,
         "attach": False,
-        "input_topic": INPUT_TOPIC,  # the one that the lab writes, whatever .env says
+        # What the lab's own clients can work with, whatever .env says.
+        "input_topic": INPUT_TOPIC,
+        "secure": False,
+        "brokers": 1,
         "extras": {**settings.extras, **extra_ports, **extras},
     }
     return settings.model_copy(update=own | own_ports | changes)

@@ -56,6 +56,14 @@ def test_only_chosen_parts_are_started(tmp_path: Path) -> None:
     ).parts.keys()
 
 
+def test_the_stack_is_plain_and_has_one_broker(tmp_path: Path) -> None:
+    """SECURE and BROKERS are for the user's stack: the lab's proxies and clients speak no TLS."""
+    usual = Settings(run_dir=tmp_path, secure=True, brokers=3)
+    own = own_settings(usual, "bench", free_ports(PORTS), {})
+    assert (own.secure, own.brokers) == (False, 1)
+    assert own.security is None
+
+
 def test_the_topic_is_the_one_that_the_lab_writes(tmp_path: Path) -> None:
     """INPUT_TOPIC of the shell or of .env is for the user's stack."""
     usual = Settings(run_dir=tmp_path, input_topic="purchase.events")
