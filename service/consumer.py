@@ -25,6 +25,7 @@ Answer = TypeVar("Answer")
 RECORD_LIMIT = 1024 * 1024  # the broker's own: a record that is asked for may have this many bytes
 ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.2
+FIRST_SECONDS = 0.1  # the wait for the first record of a batch, before other work has its turn
 RETRY_SECONDS = 1.0
 SERVE_SECONDS = 2.0
 WHY = "the process has ended in the batch that began here"
@@ -127,24 +128,31 @@ class RecordConsumer:
             self.consumer.close()
 
     def gather(self) -> list[Record]:
-        """Return a batch: it is limited by records, by bytes and by milliseconds."""
+        """Return a batch, or none if no record comes.
+
+        It is limited by records, by bytes, and by milliseconds from its first record on. What comes
+        while a batch is handled keeps the next one company, so these may be few.
+        """
         self.begin_batch()
         records: list[Record] = []
         bytes_left = self.settings.batch_bytes
         window = self.settings.batch_window_ms / 1000
-        deadline = time.monotonic() + window
+        deadline = time.monotonic() + FIRST_SECONDS
         most_records = self.tries.most_records()
         while bytes_left > 0 and len(records) < most_records:
             seconds_left = deadline - time.monotonic()
             if seconds_left <= 0:
                 break
+            is_first = not records
             records_left = most_records - len(records)
             records_that_fit = bytes_left // RECORD_LIMIT + 1
-            count = min(records_left, records_that_fit)
+            count = 1 if is_first else min(records_left, records_that_fit)
             messages = self.consumer.consume(count, seconds_left)
             for record in self.receive_all(messages):
                 bytes_left -= len(record.value or b"")
                 records.append(record)
+            if is_first and records:
+                deadline = time.monotonic() + window
         self.last_poll = time.monotonic()
         ours = self.keep_first(self.keep_ours(records))
         self.in_batch = {record.partition for record in ours}

@@ -51,7 +51,7 @@ class Settings(BaseSettings):
     dedup_store: str = "tracking"  # or one of the extras
     batch_records: Annotated[int, Field(ge=1, le=1000)] = 500  # one transaction, one POST
     batch_bytes: int = 8 * 1024 * 1024  # so that a batch of large records does not fill the memory
-    batch_window_ms: int = 50  # the longest that a lone record waits for company
+    batch_window_ms: int = 5  # how long the first record of a batch waits for company
 
     audit_url: str = "http://127.0.0.1:8081"
     audit_timeout_seconds: float = 5  # above the 2 s that the receiver waits for a key in progress
