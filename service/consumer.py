@@ -25,6 +25,7 @@ Answer = TypeVar("Answer")
 RECORD_LIMIT = 1024 * 1024  # the broker's own: a record that is asked for may have this many bytes
 ANSWER_SECONDS = 5.0
 POLL_SECONDS = 0.2
+ALIVE_SECONDS = 1.0  # after a poll nobody asks for another sign of life
 FIRST_SECONDS = 0.1  # the wait for the first record of a batch, before other work has its turn
 RETRY_SECONDS = 1.0
 SERVE_SECONDS = 2.0
@@ -223,9 +224,17 @@ class RecordConsumer:
         return {part.partition for part in self.consumer.assignment()}
 
     def idle(self, seconds: float) -> None:
-        """Wait, paused but polling so that the group keeps us; raise if the batch is lost."""
+        """Wait, paused but polling so that the group keeps us; raise if the batch is lost.
+
+        A moment is only a sign of life, which is left out if there was one just now: after a pause
+        the client may fetch nothing for a second.
+        """
+        is_sign_of_life = seconds <= MOMENT
+        if is_sign_of_life and time.monotonic() < self.last_poll + ALIVE_SECONDS:
+            self.abandon_if_stopping()
+            return
         self.idling = True
-        if seconds > MOMENT:
+        if not is_sign_of_life:
             self.take_back_tries()
         self.try_new_password()
         self.consumer.pause(self.consumer.assignment())
@@ -237,13 +246,17 @@ class RecordConsumer:
             records = self.receive_all([message]) if message else []
             for record in records:  # of a partition that was not paused in time
                 self.seek(record)
-            if self.is_stopping():
-                raise AbandonedError("stopping")
+            self.abandon_if_stopping()
             if self.revoked:
                 raise AbandonedError("a partition was taken away")
             seconds_left = deadline - self.last_poll
             if seconds_left <= 0:
                 return
+
+    def abandon_if_stopping(self) -> None:
+        """Raise if we were asked to stop: what is in progress comes again."""
+        if self.is_stopping():
+            raise AbandonedError("stopping")
 
     def confirm(self) -> None:
         """Make sure that the batch is of the topic that we know, before it has any effect.
@@ -406,8 +419,7 @@ class RecordConsumer:
                 return step()
             except OutageError as outage:
                 log.warning("outage", stage="assignment", what=str(outage))
-            if self.is_stopping():
-                raise AbandonedError("stopping")
+            self.abandon_if_stopping()
             time.sleep(RETRY_SECONDS)
 
     def on_revoke(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:

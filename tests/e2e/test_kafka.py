@@ -26,8 +26,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported wi
 from confluent_kafka.cimpl import NewPartitions
 
 from ops.stack.stack import Stack
-from service.consumer import RecordConsumer
-from service.outage import OutageError
+from service.consumer import ALIVE_SECONDS, RecordConsumer
+from service.outage import MOMENT, OutageError
 from service.settings import OFFSET_COMMIT_SECONDS, Settings
 from service.stop import LEAVE_SECONDS
 from tests.builders import value
@@ -303,6 +303,41 @@ def test_a_broker_that_is_away_during_the_assignment_is_waited_for(spoiled: Stac
     with ours.consumer:
         until(gather_all, bool, 30, "the records do not come")
     assert len(asked) >= 2
+
+
+class Watched:
+    """A client whose pauses are counted."""
+
+    def __init__(self, client: Consumer) -> None:
+        self.client = client
+        self.pauses = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.client, name)
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        """Count it."""
+        self.pauses += 1
+        self.client.pause(partitions)
+
+
+@pytest.mark.parametrize(
+    ("seconds_ago", "pauses"), [(0, 0), (ALIVE_SECONDS, 1)], ids=["now", "control: long ago"]
+)
+def test_a_sign_of_life_between_two_steps_stops_no_fetch(
+    spoiled: Stack, seconds_ago: float, pauses: int
+) -> None:
+    """A client that was paused fetches nothing for up to a second: each assignment cost three."""
+    topic = make_topic()
+    orders(30, topic)
+    ours = member(topic)
+    watched = Watched(ours.consumer)
+    ours.consumer = watched  # type: ignore[assignment]
+    with watched.client:
+        until(ours.gather, bool, 30, "no record comes")
+        ours.last_poll -= seconds_ago
+        ours.idle(MOMENT)
+    assert watched.pauses == pauses
 
 
 def stop_in_time(service: OwnService, seconds: float) -> None:
