@@ -11,6 +11,7 @@ from random import SystemRandom
 from signal import Signals
 
 import requests
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -22,15 +23,33 @@ MODULE = ("service",)
 # is needed. Not from a seed, which another process may have too.
 PORTS_OF_SERVERS = range(20_000, 32_000)
 DICE = SystemRandom()
+CREATE_SECONDS = 5
 
 
 def make_topic(partitions: int = 3, name: str = "") -> str:
     """Make a topic, and wait until each of its partitions has a leader."""
     topic = name or fresh("topic")
-    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
+    until(lambda: create(topic, partitions), bool, 30, f"{topic} is not there")
     until(lambda: has_leaders(topic, partitions), bool, 30, f"{topic} has no leaders")
     return topic
+
+
+def create(topic: str, partitions: int) -> bool:
+    """Create a topic, and return whether it is there.
+
+    A broker that was frozen says for a moment that there is no controller. A client that hears that
+    asks nobody else: so each attempt has a client of its own.
+    """
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    asked = admin.create_topics([NewTopic(topic, partitions, 1)])[topic]
+    try:
+        asked.result(CREATE_SECONDS)
+    except TimeoutError:
+        return False
+    except KafkaException as failure:
+        if failure.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
+    return True
 
 
 def make_again(topic: str, partitions: int = 3) -> None:
