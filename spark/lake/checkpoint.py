@@ -68,6 +68,18 @@ def read_ends(spark: SparkSession, files: Any, batch: Any) -> dict[str, dict[str
     return ends
 
 
+def unfinished_batch(spark: SparkSession, checkpoint: str) -> int | None:
+    """Return the number of the batch that was begun and not committed, if there is one."""
+    files, offsets = locate(spark, f"{checkpoint}/offsets")
+    _, commits = locate(spark, f"{checkpoint}/commits")
+    begun = newest_batch(files, offsets)
+    committed = newest_batch(files, commits)
+    if begun is None:
+        return None
+    is_committed = committed is not None and committed.getName() == begun.getName()
+    return None if is_committed else int(begun.getName())
+
+
 def newest_batch(files: Any, folder: Any) -> Any | None:
     """Return the path of the newest batch in this folder of a checkpoint; None if there is none."""
     if not files.exists(folder):

@@ -107,6 +107,18 @@ def landed_positions(landed: DataFrame) -> dict[Position, range]:
     return positions
 
 
+def leave_out_landed(rows: DataFrame, path: str) -> DataFrame:
+    """Return the rows that have not landed; files that end before the first of them are not read.
+
+    A batch lands in a table as a whole, and in sequence.
+    """
+    wanted = landed_positions(rows)
+    first = min((offsets.start for offsets in wanted.values()), default=0)
+    table = rows.sparkSession.read.format("delta").load(path)
+    landed = landed_positions(table.where(f"offset >= {first}").where(is_within(wanted)))
+    return rows.where(f"not {is_within(landed)}")
+
+
 def read_within(
     spark: SparkSession,
     delta_root: str,

@@ -43,11 +43,13 @@ from spark.lake.checkpoint import (
     delete_checkpoint,
     keep_checkpoint,
     refuse_damaged_checkpoint,
+    unfinished_batch,
 )
 from spark.lake.delta_log import refuse_damaged_logs
 from spark.lake.landed_tables import (
     commit_nothing,
     landed_positions,
+    leave_out_landed,
     make_tables,
     read_landed,
     table_path,
@@ -100,14 +102,15 @@ def hold_landing(spark: SparkSession, settings: Settings, topics: Sequence[str])
         yield lease
 
 
-def append_once(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
-    """Append to a Delta table, unless this query has appended this batch before."""
-    topic = path.rpartition("/")[-1]
-    transaction = {
-        "txnAppId": f"{query_id}.{topic}",
-        "txnVersion": str(batch_id),
-    }
-    writer = rows.write.format("delta").mode("append").options(**transaction)
+def append_batch(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
+    """Append to a Delta table; its history says which batch that was.
+
+    Delta could tell by a transaction id that it has a batch already. For that it reads all that its
+    log says of files, and of those that compaction has replaced within a week: seconds for each
+    append, once there are some hundred thousand of them.
+    """
+    named = {"userMetadata": f"{query_id} batch {batch_id}"}
+    writer = rows.write.format("delta").mode("append").options(**named)
     writer.save(path)
 
 
@@ -117,11 +120,16 @@ def start_landing(
     topics: Sequence[str],
     *,
     once: bool,
-    append: Append = append_once,
+    append: Append = append_batch,
 ) -> StreamingQuery:
-    """Start the query where its checkpoint ends, or after the tables' last rows if that is lost."""
+    """Start the query where its checkpoint ends, or after the tables' last rows if that is lost.
+
+    A batch that was begun and not committed comes again first. What of it has landed is left out.
+    """
     query_id: Future[str] = Future()
     start = find_start(spark, settings, topics)
+    checkpoint = checkpoint_path(settings.delta_root)
+    unfinished = unfinished_batch(spark, checkpoint)
     admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
 
     def land(batch: DataFrame, batch_id: int) -> None:
@@ -132,6 +140,10 @@ def start_landing(
             name = F.lit(start.names[topic])
             rows = batch.where(is_of_topic).withColumn("topic", name)
             path = table_path(settings.delta_root, topic)
+            if batch_id == unfinished:
+                rows = leave_out_landed(rows, path)
+                if rows.isEmpty():
+                    return
             append(rows, path, query_id.result(), batch_id)
 
         batch.persist()
@@ -156,7 +168,6 @@ def start_landing(
     else:
         interval = f"{settings.land_trigger_seconds} seconds"
         writer = writer.trigger(processingTime=interval)
-    checkpoint = checkpoint_path(settings.delta_root)
     query = writer.start(checkpointLocation=checkpoint)
     query_id.set_result(query.id)
     return query

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from access.collector import WAITING, Collector, CollectorError, Span, find_collector
 from contract.trace import PARENT_HEADER, read_trace
-from spark.landing.landing_query import Append, append_once
+from spark.landing.landing_query import Append, append_batch
 from spark.session import exit_with_error, log_progress
 
 SAMPLED = "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f][13579bdf]$"
@@ -23,14 +23,14 @@ def find_append() -> Append:
         collector = find_collector("land", tell_dropped)
     except CollectorError as error:
         exit_with_error(str(error))
-    return partial(append_with_spans, collector) if collector else append_once
+    return partial(append_with_spans, collector) if collector else append_batch
 
 
 def append_with_spans(
     collector: Collector, rows: DataFrame, path: str, query_id: str, batch_id: int
 ) -> None:
     """Append to a Delta table, then hand in the spans of the rows."""
-    append_once(rows, path, query_id, batch_id)
+    append_batch(rows, path, query_id, batch_id)
     ended = time.time_ns()
     sampled = choose_sampled(rows).limit(WAITING).collect()
     collector.take(make_spans(sampled, ended))

@@ -10,7 +10,7 @@ from access.kafka import kafka_connection
 from spark.kafka.positions import EARLIEST, Position, offsets_at
 from spark.lake.landed_tables import COLUMNS, SCHEMA, read_landed, table_path
 from spark.lake.losses import Loss
-from spark.landing.landing_query import append_once, landed_so_far
+from spark.landing.landing_query import landed_so_far
 from spark.rows.markers import OFFSET_SCHEMA, read_records
 from spark.session import make_frame
 from spark.settings import Settings
@@ -62,10 +62,17 @@ def land_offsets(
     missing = records.join(wanted, PLACE, "left_semi").join(landed, PLACE, "left_anti")
     path = table_path(settings.delta_root, topic)
     rows = missing.select(*COLUMNS)
-    append_once(rows, path, f"repair.{run_id}", 0)
+    append_once(rows, path, run_id)
     landed = read_landed(spark, settings.delta_root, [topic])
     left = wanted.join(landed, PLACE, "left_anti").collect()
     return {"/".join(map(str, place)): "Kafka has no record there" for place in left}
+
+
+def append_once(rows: DataFrame, path: str, run_id: str) -> None:
+    """Append to a Delta table, unless this repair has done so before."""
+    topic = path.rpartition("/")[-1]
+    transaction = {"txnAppId": f"repair.{run_id}.{topic}", "txnVersion": "0"}
+    rows.write.format("delta").mode("append").options(**transaction).save(path)
 
 
 def remove_repeats(spark: SparkSession, settings: Settings, positions: Iterable[str]) -> Problems:

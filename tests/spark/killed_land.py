@@ -16,7 +16,7 @@ from threading import Lock, Thread
 
 from pyspark.sql import DataFrame
 
-from spark.landing.landing_query import Append, append_once, start_landing
+from spark.landing.landing_query import Append, append_batch, start_landing
 from spark.session import make_session
 from spark.settings import Settings
 
@@ -36,7 +36,7 @@ def after_append(number: int) -> Append:
     begun = count(1)
 
     def append(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
-        append_once(rows, path, query_id, batch_id)
+        append_batch(rows, path, query_id, batch_id)
         if next(begun) == number:
             die()
 
@@ -50,7 +50,7 @@ def once_there_is(pattern: str) -> Append:
         before = set(Path(path).glob(pattern))
         watcher = Thread(target=die_when_there_is, args=[path, pattern, before], daemon=True)
         watcher.start()
-        append_once(rows, path, query_id, batch_id)
+        append_batch(rows, path, query_id, batch_id)
         watcher.join()
 
     return append

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from spark.landing.landing_query import append_once, hold_landing, start_landing
+from spark.landing.landing_query import append_batch, hold_landing, start_landing
 from spark.session import make_session
 from spark.settings import Settings
 
@@ -19,7 +19,7 @@ def append_when_told(rows: DataFrame, path: str, query_id: str, batch_id: int) -
     """Append once somebody has written a line."""
     print("about to append", flush=True)  # noqa: T201 - for the test
     sys.stdin.readline()
-    append_once(rows, path, query_id, batch_id)
+    append_batch(rows, path, query_id, batch_id)
     print("appended", flush=True)  # noqa: T201 - for the test
 
 

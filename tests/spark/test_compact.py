@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark.compact import Compacted, Files, compact_lake, compact_table, say
 from spark.lake.landed_tables import PROPERTIES, table_path
-from spark.landing.landing_query import append_once, start_landing
+from spark.landing.landing_query import append_batch, start_landing
 from tests.spark.topics import Topics, land_once, rows_of
 
 BATCHES = 3
@@ -100,7 +100,7 @@ def test_landing_goes_on_meanwhile(spark: SparkSession, topics: Topics, tmp_path
     def append_later(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
         has_begun.set()
         assert goes_on.wait(60)
-        append_once(rows, path, query_id, batch_id)
+        append_batch(rows, path, query_id, batch_id)
 
     query = start_landing(spark, settings, topics.names, once=True, append=append_later)
     assert has_begun.wait(60)

@@ -8,11 +8,15 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Producer
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from spark.landing.landing_query import start_landing
+from spark.lake.landed_tables import table_path
+from spark.landing import landing_query
+from spark.landing.landing_query import append_batch, start_landing
 from spark.parts import load_parts
+from spark.repairing.landed_repairs import append_once
 from spark.settings import Settings
 from spark.topics import topics_to_land
 from tests.spark.topics import Topics, each_once, land_once, rows_of
@@ -91,22 +95,18 @@ def test_land_after_a_lost_commit_changes_no_row(
     }
 
 
-def test_control_without_transaction_ids_a_lost_commit_doubles_every_row(
-    spark: SparkSession, topics: Topics, tmp_path: Path
+def test_control_without_a_look_at_the_tables_a_lost_commit_doubles_every_row(
+    spark: SparkSession, topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same with a plain append: every row twice, so the test above can see doubles."""
-
-    def append(rows: DataFrame, path: str, _query_id: str, _batch_id: int) -> None:
-        rows.write.format("delta").mode("append").save(path)
-
+    """The same with all rows of the batch: each one again, so the test above can see doubles."""
+    monkeypatch.setattr(landing_query, "leave_out_landed", lambda rows, _path: rows)
     first, second = topics.names
     topics.send(first, 10)
     settings = topics.settings(tmp_path)
     for run in range(3):
         if run > 0:
             forget_last_commit(tmp_path)
-        query = start_landing(spark, settings, topics.names, once=True, append=append)
-        query.awaitTermination()
+        start_landing(spark, settings, topics.names, once=True).awaitTermination()
     assert topics.landed(tmp_path) == {first: sorted(each_once(10) * 3), second: []}
 
 
@@ -180,3 +180,26 @@ def wait_for_file(path: Path, process: subprocess.Popen[bytes], log: Path) -> No
         assert process.poll() is None, f"it ended with {process.returncode}: {log.read_text()}"
         assert time.monotonic() < deadline, f"there is no {path}: {log.read_text()}"
         time.sleep(0.2)
+
+
+@pytest.mark.parametrize("has_id", [False, True], ids=["landing", "control: transaction id"])
+def test_an_append_does_not_read_what_the_log_says_of_all_files(
+    spark: SparkSession, topics: Topics, tmp_path: Path, has_id: bool
+) -> None:
+    """Its time does not grow with the files that compaction has replaced within a week."""
+    first, _ = topics.names
+    topics.send(first, 10)
+    land_once(spark, topics, tmp_path)
+    path = table_path(str(tmp_path), first)
+    rows = spark.read.format("delta").load(path).limit(1).cache()
+    assert rows.count() == 1
+    jvm = spark.sparkContext._jvm
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)  # type: ignore[union-attr]
+    append_batch(rows, path, "query", 1)
+    before = log.unsafeVolatileSnapshot()
+    if has_id:
+        append_once(rows, path, "run")
+    else:
+        append_batch(rows, path, "query", 2)
+    assert log.unsafeVolatileSnapshot().version() == before.version() + 1
+    assert before.stateReconstructionTriggered() == has_id

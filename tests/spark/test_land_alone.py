@@ -7,7 +7,7 @@ from threading import Event
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark.landing.landing_query import append_once, start_landing
+from spark.landing.landing_query import append_batch, start_landing
 from tests.spark.topics import Topics, each_once
 
 
@@ -23,7 +23,7 @@ def test_control_two_landings_at_once_double_rows(
     def append_later(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
         has_begun.set()
         assert goes_on.wait(60)
-        append_once(rows, path, query_id, batch_id)
+        append_batch(rows, path, query_id, batch_id)
 
     slow = start_landing(spark, settings, topics.names, once=True, append=append_later)
     assert has_begun.wait(60)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark.kafka.topic_ids import Later, find_recreated, find_topic_ids
 from spark.lake.losses import Loss
 from spark.land import land, parse_accepted
-from spark.landing.landing_query import accept_later, append_once
+from spark.landing.landing_query import accept_later, append_batch
 from tests.own_service import make_again
 from tests.spark.topics import HELD, PARTITIONS, Topics, each_once, land_once, rows_of
 
@@ -132,7 +132,7 @@ def test_a_topic_that_is_created_again_while_it_lands_stops_the_job(
     made: list[Later] = []
 
     def append(rows: DataFrame, path: str, query_id: str, batch_id: int) -> None:
-        append_once(rows, path, query_id, batch_id)
+        append_batch(rows, path, query_id, batch_id)
         if not made:
             made.append(lake.make_again())
             lake.topics.send(first, 60)

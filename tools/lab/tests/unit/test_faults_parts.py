@@ -239,8 +239,10 @@ def test_the_log_of_a_table_is_remembered(tmp_path: Path) -> None:
     second.write_text(second.read_text() + " ")
     (table / "part").unlink()
     write_version(log, 2, {"txn": {"appId": "a", "version": 0}})
+    for version in (3, 4):
+        write_version(log, version, {"commitInfo": {"userMetadata": "q batch 7"}})
     sentences = [finding.sentence for finding in lake.check()]
-    assert [sentence.split()[0] for sentence in sentences] == ["has", "is", "lands"]
+    assert [sentence.split()[0] for sentence in sentences] == ["has", "is", "lands", "lands"]
     second.unlink()
     assert "is gone" in [finding.sentence for finding in lake.check()]
 

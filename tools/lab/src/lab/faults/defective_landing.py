@@ -6,12 +6,13 @@ Delta then takes what comes after a lost checkpoint for what it has already.
 from pyspark.sql import DataFrame
 
 from spark import land
-from spark.landing.landing_query import append_once
 
 
 def append_under_one_id(rows: DataFrame, path: str, _query_id: str, batch_id: int) -> None:
     """Append a batch whose number begins at 0 with each new checkpoint."""
-    append_once(rows, path, "landing", batch_id)
+    topic = path.rpartition("/")[-1]
+    transaction = {"txnAppId": f"landing.{topic}", "txnVersion": str(batch_id)}
+    rows.write.format("delta").mode("append").options(**transaction).save(path)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
 """Remembers the log of every landed table: what was written once may never be different later."""
 
 import json
+import re
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from lab.faults.judge import Finding
+
+# What the landing writes into the history of a table.
+BATCH = re.compile(r"(?P<query>\S+) batch (?P<number>[0-9]+)")
 
 
 class LakeLog:
@@ -34,15 +38,23 @@ class LakeLog:
                 yield Finding("I13", str(file), "has changed since it was written")
             for action in map(json.loads, content.splitlines()):
                 yield from check_file(log.parent, action)
-                transaction = action.get("txn")
-                if transaction:
-                    application, batch = transaction["appId"], transaction["version"]
+                for application, batch in batches_of(action):
                     if batch <= last_batch.get(application, -1):
                         yield Finding("I13", str(file), f"lands batch {batch} again")
                     last_batch[application] = batch
         for file in self.seen:
             if file.parent == log and file not in versions:
                 yield Finding("I13", str(file), "is gone")
+
+
+def batches_of(action: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield who has written a commit and which number that had, if an action of it says so."""
+    transaction = action.get("txn")
+    if transaction:
+        yield transaction["appId"], transaction["version"]
+    named = BATCH.fullmatch(action.get("commitInfo", {}).get("userMetadata", ""))
+    if named:
+        yield named["query"], int(named["number"])
 
 
 def check_file(table: Path, action: dict[str, Any]) -> Iterator[Finding]:

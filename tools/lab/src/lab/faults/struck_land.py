@@ -5,9 +5,9 @@ from pathlib import Path
 
 from lab.faults.points import Points
 from spark import land
-from spark.landing.landing_query import append_once
+from spark.landing.landing_query import append_batch
 
 if __name__ == "__main__":
-    append = Points(Path(os.environ["FAULT_POINTS"])).around("append", append_once)
+    append = Points(Path(os.environ["FAULT_POINTS"])).around("append", append_batch)
     vars(land)["find_append"] = lambda: append
     land.main()

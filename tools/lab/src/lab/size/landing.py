@@ -15,7 +15,7 @@ from spark.archive import use_archive
 from spark.compact import LARGE_ENOUGH, LARGEST, compact_table
 from spark.lake.landed_tables import make_tables, table_path
 from spark.land import land
-from spark.landing.landing_query import append_once, hold_landing
+from spark.landing.landing_query import append_batch, hold_landing
 from spark.session import jars_folder, make_session
 from spark.settings import Settings
 from spark.topics import topics_to_land
@@ -103,11 +103,11 @@ def append_little(spark: SparkSession, settings: Settings, topic: str, partition
     rows = source.limit(FEW * partitions).repartition(partitions, "offset").cache()
     path = table_path(root, topic)
     for number in range(CHECKPOINTS[1]):
-        append_once(rows, path, "size", number)
+        append_batch(rows, path, "size", number)
     compact_table(spark, path, settings.compact_keep_hours)
     compacted = DeltaTable(path).version()
     for number in range(compacted, CHECKPOINTS[2]):
-        append_once(rows, path, "size", number)
+        append_batch(rows, path, "size", number)
     return Beside(Path(path), compacted)
 
 
