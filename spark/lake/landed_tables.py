@@ -31,9 +31,12 @@ def as_schema(columns: Mapping[str, str]) -> str:
 SCHEMA = as_schema(COLUMNS)
 
 # A trigger of two seconds writes 43,200 files to a table's log each day: keep a week of them.
+# A checkpoint of the log names all files again, also those that compaction has replaced within a
+# week, and the landing waits for it: so there is one for a hundred commits, and not for ten.
 # Skipping files needs the least and greatest values of few columns, and none of a record's bytes.
 PROPERTIES = {
     "delta.logRetentionDuration": "interval 8 days",
+    "delta.checkpointInterval": "100",
     "delta.dataSkippingStatsColumns": "topic,partition,offset,timestamp",
 }
 
@@ -43,13 +46,18 @@ def table_path(delta_root: str, topic: str) -> str:
     return f"{delta_root}/landed/{topic}"
 
 
-def make_tables(spark: SparkSession, delta_root: str, topics: Iterable[str]) -> None:
+def make_tables(
+    spark: SparkSession,
+    delta_root: str,
+    topics: Iterable[str],
+    properties: Mapping[str, str] = PROPERTIES,
+) -> None:
     """Make the tables that are missing, so that a topic without records can be read too."""
     empty = make_frame(spark, [], SCHEMA)
 
     def make_table(topic: str) -> None:
         path = table_path(delta_root, topic)
-        writer = empty.write.format("delta").mode("ignore").options(**PROPERTIES)
+        writer = empty.write.format("delta").mode("ignore").options(**properties)
         writer.save(path)
 
     with ThreadPoolExecutor() as threads:

@@ -16,6 +16,7 @@ from threading import Lock, Thread
 
 from pyspark.sql import DataFrame
 
+from spark.lake.landed_tables import PROPERTIES
 from spark.landing.landing_query import Append, append_batch, start_landing
 from spark.session import make_session
 from spark.settings import Settings
@@ -88,9 +89,8 @@ if __name__ == "__main__":
     point, jars, delta_root, bootstrap_servers, *topics = sys.argv[1:]
     settings = Settings(kafka_bootstrap_servers=bootstrap_servers, delta_root=delta_root)
     spark = make_session("killed", Path(jars))
-    if point == "DP5":  # otherwise only each tenth commit is followed by one
-        interval = "spark.databricks.delta.properties.defaults.checkpointInterval"
-        spark.conf.set(interval, "1")
+    if point == "DP5":  # otherwise few commits are followed by one
+        PROPERTIES["delta.checkpointInterval"] = "1"
     append = one_by_one(POINTS[point]())
     query = start_landing(spark, settings, topics, once=True, append=append)
     query.awaitTermination()

@@ -104,7 +104,6 @@ def test_the_queueing_formulas_by_hand() -> None:
     assert server.utilisation(1000) == pytest.approx(0.12)
     assert server.batch(1000) == pytest.approx(66.67, abs=0.01)
     assert server.work(1000) == pytest.approx(0.01667, abs=0.00001)
-    assert server.busy(1000) == pytest.approx(0.25)
     assert server.wait(1000) == pytest.approx(0.03333, abs=0.00001)
 
 

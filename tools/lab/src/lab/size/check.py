@@ -112,13 +112,11 @@ def compare(
     after = look(stack)
     orders = len(numbers)
     batches = after.batches - before.batches
-    idle = batches * setup.window_seconds / (orders / rate)
     measured = {
         "log of an order": (after.log - before.log) / orders,
         "tables of an order": (after.tables - before.tables) / orders,
         "topics of an order": (after.topics - before.topics) / orders,
         "orders in a batch": (after.records - before.records) / batches,
-        "worker busy": 100 * (1 - idle),
         "median latency": 1000 * median(delays),
     }
     predicted = list(predict(constants, setup, rate, orders, numbers.start))
@@ -135,7 +133,6 @@ def predict(
     yield "tables of an order", "B", parts.table_bytes(constants)
     yield "topics of an order", "B", sum(topics.values())
     yield "orders in a batch", "", worker.batch(rate)
-    yield "worker busy", "%", 100 * worker.busy(rate)
     yield "median latency", "ms", 1000 * parts.latency(constants, setup, rate, rate)
 
 

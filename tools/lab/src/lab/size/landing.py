@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from lab.size.constants import Lake
 from spark.archive import use_archive
 from spark.compact import LARGE_ENOUGH, LARGEST, compact_table
+from spark.lake.landed_tables import PROPERTIES as LANDED
 from spark.lake.landed_tables import make_tables, table_path
 from spark.land import land
 from spark.landing.landing_query import append_batch, hold_landing
@@ -21,7 +22,7 @@ from spark.settings import Settings
 from spark.topics import topics_to_land
 
 FEW = 10  # records of a small file
-CHECKPOINTS = (10, 20, 30)  # versions at which Delta writes a checkpoint
+CHECKPOINTS = (10, 20, 30)  # versions at which Delta writes a checkpoint of the table beside
 PROPERTIES = {"minFileSize": LARGE_ENOUGH, "maxFileSize": LARGEST}
 
 
@@ -98,7 +99,7 @@ def row_bytes(spark: SparkSession, settings: Settings, topic: str) -> float:
 def append_little(spark: SparkSession, settings: Settings, topic: str, partitions: int) -> Beside:
     """Append few rows again and again to a table, and compact it before its last checkpoint."""
     root = f"{settings.delta_root}/beside"
-    make_tables(spark, root, [topic])
+    make_tables(spark, root, [topic], LANDED | {"delta.checkpointInterval": str(CHECKPOINTS[0])})
     source = spark.read.format("delta").load(table_path(settings.delta_root, topic))
     rows = source.limit(FEW * partitions).repartition(partitions, "offset").cache()
     path = table_path(root, topic)

@@ -8,6 +8,7 @@ from lab.size.constants import Constants
 from lab.size.demand import DAY, Demand
 from lab.size.queueing import PLANNED, Server, servers_for
 from lab.size.setup import Setup
+from spark.lake.landed_tables import PROPERTIES
 
 HOUR = 3_600
 MIB, GIB = 2**20, 2**30
@@ -27,7 +28,7 @@ LARGE_FILE = 128 * MIB  # what compaction makes
 COMPACT_HOURS = 1
 LOG_DAYS = 8  # landed_tables.PROPERTIES
 TOMBSTONE_DAYS = 7  # Delta's own deletedFileRetentionDuration
-COMMITS_OF_CHECKPOINT = 10  # Delta's own checkpointInterval
+COMMITS_OF_CHECKPOINT = int(PROPERTIES["delta.checkpointInterval"])
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class Plan:
     def lake_logs(self) -> float:
         """Return the bytes of the logs of the landed tables.
 
-        Every tenth commit writes all files again that the table has, or had a week ago.
+        Every hundredth commit writes all files again that the table has, or had a week ago.
         """
         measured = self.constants.lake
         commits = self.commits_a_day * LOG_DAYS * self.landed_topics

@@ -53,10 +53,6 @@ class Server:
         until_full = max(self.work(rate), self.most / rate)
         return min(self.window + self.work(rate), until_full)
 
-    def busy(self, rate: float) -> float:
-        """Return which share of the time it works instead of waiting for company."""
-        return self.work(rate) / self.round(rate)
-
     def wait(self, rate: float) -> float:
         """Return how long an item waits until its batch is begun: usual and average are the same.
 

@@ -5,7 +5,16 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from lab.size import parts
-from lab.size.plan import CHECKPOINT_SECONDS, CONNECTORS, GIB, LARGE_FILE, LOG_DAYS, MIB, Plan
+from lab.size.plan import (
+    CHECKPOINT_SECONDS,
+    COMMITS_OF_CHECKPOINT,
+    CONNECTORS,
+    GIB,
+    LARGE_FILE,
+    LOG_DAYS,
+    MIB,
+    Plan,
+)
 from lab.size.queueing import PLANNED
 
 REASON_WIDTH = 70  # characters
@@ -183,7 +192,8 @@ def of_lake(plan: Plan) -> Iterator[Line]:
         "logs of the tables",
         plan.lake_logs,
         "B",
-        f"every tenth commit names all files of a week again, and stays {LOG_DAYS} days: "
+        f"every {COMMITS_OF_CHECKPOINT}th commit names all files of a week again, and stays "
+        f"{LOG_DAYS} days: "
         "a longer LAND_TRIGGER_SECONDS has fewer of both",
     )
     disk = plan.landed_rows + plan.bytes_kept + plan.lake_logs
