@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark.judging.horizon import Horizon, NotCheckedError, Version, list_versions
@@ -38,8 +39,14 @@ def find_changed(
             continue
         actions = spark.read.schema(ACTIONS).json(logs)
         refuse_deletion_vectors(actions, topic, horizon)
-        added = read_files(actions, path, "add")
-        removed = read_files(actions, path, "remove")
+        try:
+            added = read_files(actions, path, "add")
+            removed = read_files(actions, path, "remove")
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            reason = f"data files of {path} are deleted that were written or replaced"
+            raise NotCheckedError(reason, horizon) from None
         frames = {"added": added, "removed": removed}
         of_topic = query(STATEMENTS["changed"], frames, ends=json.dumps(horizon.ends))
         changed = changed.union(of_topic)

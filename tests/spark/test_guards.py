@@ -1,5 +1,6 @@
 """What a job refuses with one sentence and exit code 2, before it compares anything."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,15 @@ from pyspark.sql import SparkSession
 from contract.events import EVENTS
 from contract.names import AUDIT_TOPIC, DEAD_LETTER_TOPIC, INPUT_TOPIC, OTHER_OUTBOXES
 from contract.pulse import PULSE_TOPIC
+from spark.judging.changed import find_changed
+from spark.judging.horizon import NotCheckedError, Version
 from spark.judging.settled import former_topics
-from spark.lake.landed_tables import COLUMNS, make_tables, read_landed, table_path
+from spark.lake.landed_tables import COLUMNS, SCHEMA, make_tables, read_landed, table_path
 from spark.parts import Part, load_parts
+from spark.session import make_frame
 from spark.settings import Settings
 from spark.topics import topics_to_land
+from tests.unit.test_horizon import make_horizon
 
 # The columns of the tables that version 0.1 landed: they must stay readable.
 FIRST_COLUMNS = """topic string, partition int, offset bigint, timestamp timestamp, key binary,
@@ -33,6 +38,24 @@ def test_the_topics_to_land_follow_from_the_contract() -> None:
 def test_every_extra_names_its_part() -> None:
     """Each manifest with a Spark part leads to a Part."""
     assert all(isinstance(part, Part) for part in load_parts())
+
+
+def test_a_data_file_that_is_gone_since_the_horizon_asks_for_a_full_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """VACUUM deletes what was replaced a week ago: who judges less often is told what to do."""
+    root = str(tmp_path)
+    make_tables(spark, root, [INPUT_TOPIC])
+    path = table_path(root, INPUT_TOPIC)
+    row = (INPUT_TOPIC, 0, 0, datetime.now(UTC), None, None, None)
+    make_frame(spark, [row], SCHEMA).write.format("delta").mode("append").save(path)
+    horizon = make_horizon(versions={INPUT_TOPIC: Version("table", 0)})
+    versions = {INPUT_TOPIC: Version("table", 1)}
+    assert find_changed(spark, root, horizon, versions).count() == 1
+    for file in Path(path).glob("part-*.parquet"):
+        file.unlink()
+    with pytest.raises(NotCheckedError, match=r"data files of .* are deleted .*reconcile --full"):
+        find_changed(spark, root, horizon, versions)
 
 
 def test_a_topic_that_is_not_landed_is_named(
