@@ -72,7 +72,8 @@ def append_once(rows: DataFrame, path: str, run_id: str) -> None:
     """Append to a Delta table, unless this repair has done so before."""
     topic = path.rpartition("/")[-1]
     transaction = {"txnAppId": f"repair.{run_id}.{topic}", "txnVersion": "0"}
-    rows.write.format("delta").mode("append").options(**transaction).save(path)
+    writer = rows.write.format("delta").mode("append").options(**transaction)
+    writer.save(path)
 
 
 def remove_repeats(spark: SparkSession, settings: Settings, positions: Iterable[str]) -> Problems:

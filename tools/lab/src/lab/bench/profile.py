@@ -15,15 +15,13 @@ from unittest import mock
 from sqlalchemy import Engine, event
 
 from lab.bench.numbers import Number
-from lab.bench.write import leave_audit_out, service_settings
+from lab.bench.write import connect_parts, leave_audit_out, service_settings
 from lab.environment import empty_tables, make_topic
 from lab.reference_orders import FIRST, send
 from ops.produce import connect
 from ops.stack.stack import Stack
 from service import write as write_path
-from service.__main__ import wire
 from service.consumer import RecordConsumer
-from service.database import connect_to
 from service.handler import Steps, handle
 from service.settings import Settings
 
@@ -101,13 +99,8 @@ def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
 
 def profile(settings: Settings, count: int, change: Callable[[Steps], Steps]) -> dict[str, float]:
     """Handle so many orders with a clock around each step; return the microseconds of one."""
-    engine = connect_to(
-        settings.database_url,
-        settings.database_password_file,
-        settings.database_timeout_seconds,
-    )
-    source = RecordConsumer(settings, lambda: False)
-    steps = change(wire(settings, engine, source))
+    engine, source, steps = connect_parts(settings)
+    steps = change(steps)
     records = until_records(source)
     clock = Clock()
     left = count - len(records)

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from sqlalchemy import Engine
+
 from access.embedded import tool
 from lab.bench import naive
 from lab.bench.cost import accept_all
@@ -91,6 +93,17 @@ def leave_audit_out(steps: Steps) -> Steps:
     return steps._replace(post=accept_all, mark=lambda answers: answers)
 
 
+def connect_parts(settings: Settings) -> tuple[Engine, RecordConsumer, Steps]:
+    """Return the service's own database, consumer and steps."""
+    engine = connect_to(
+        settings.database_url,
+        settings.database_password_file,
+        settings.database_timeout_seconds,
+    )
+    source = RecordConsumer(settings, lambda: False)
+    return engine, source, wire(settings, engine, source)
+
+
 def handle_all(
     settings: Settings, count: int, change: Callable[[Steps], Steps] = lambda steps: steps
 ) -> float:
@@ -98,13 +111,8 @@ def handle_all(
 
     Joining the group is not timed.
     """
-    engine = connect_to(
-        settings.database_url,
-        settings.database_password_file,
-        settings.database_timeout_seconds,
-    )
-    source = RecordConsumer(settings, lambda: False)
-    steps = change(wire(settings, engine, source))
+    engine, source, steps = connect_parts(settings)
+    steps = change(steps)
     started = 0.0
     with source.consumer:
         while count > 0:

@@ -12,7 +12,8 @@ def append_under_one_id(rows: DataFrame, path: str, _query_id: str, batch_id: in
     """Append a batch whose number begins at 0 with each new checkpoint."""
     topic = path.rpartition("/")[-1]
     transaction = {"txnAppId": f"landing.{topic}", "txnVersion": str(batch_id)}
-    rows.write.format("delta").mode("append").options(**transaction).save(path)
+    writer = rows.write.format("delta").mode("append").options(**transaction)
+    writer.save(path)
 
 
 if __name__ == "__main__":
