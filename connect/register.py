@@ -15,6 +15,7 @@ from connect.settings import Settings
 from contract.extras import manifests
 
 PLACEMENT = "transforms.outbox.table.fields.additional.placement"
+POLL = "poll.interval.ms"
 MISSING = "transforms.outbox.table.field.additional.missing"
 Config = dict[str, str]
 Step = Callable[[Settings, str, Config], str]  # returns what is missing; nothing when it is done
@@ -41,7 +42,7 @@ def repeat(step: Step, settings: Settings, name: str, config: Config, deadline: 
 
 
 def read_connector(settings: Settings, file: Path) -> Config:
-    """Return a connector's file with the database and the secrets of this machine."""
+    """Return a connector's file with the database, the secrets and the pace of this machine."""
     config: Config = read_json(file)
     databases = settings.databases()
     name = config.get("database.dbname", "")
@@ -52,6 +53,7 @@ def read_connector(settings: Settings, file: Path) -> Config:
     return (
         config
         | extra_headers(file.stem, config)
+        | own_pace(settings)
         | {
             "database.hostname": str(database["host"]),
             "database.port": str(database.get("port", "5432")),
@@ -60,6 +62,13 @@ def read_connector(settings: Settings, file: Path) -> Config:
             "database.password": f"${{dir:{settings.secrets_dir}:cdc_password}}",
         }
     )
+
+
+def own_pace(settings: Settings) -> Config:
+    """Return how often a connector looks for events, if it is not as often as its file says."""
+    if settings.connector_poll_ms is None:
+        return {}
+    return {POLL: str(settings.connector_poll_ms)}
 
 
 def extra_headers(name: str, config: Config) -> Config:

@@ -1,7 +1,9 @@
 """Where the broker, Connect and the databases are."""
 
 from pathlib import Path
+from typing import Annotated
 
+from pydantic import Field
 from pydantic_settings import BaseSettings
 
 from access.postgres import DatabaseUrl
@@ -21,6 +23,8 @@ class Settings(BaseSettings):
     group_id: str = SUBSCRIBER
     secrets_dir: Path = Path("/run/secrets")  # as the worker sees it
     replication_factor: int = 1  # 3 in production: with one replica, acks=all is acks=1
+    # What a lone event may wait; None: poll.interval.ms of the connectors' files.
+    connector_poll_ms: Annotated[int, Field(ge=1)] | None = None
     connect_timeout_seconds: float = 90  # for the broker, the worker or a connector to become ready
 
     def databases(self) -> dict[str, str]:

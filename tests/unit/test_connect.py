@@ -12,7 +12,7 @@ from connect import register
 from connect import topics as topics_module
 from connect.acls import Permission, all_acls, permissions
 from connect.files import CONNECT, TOPICS, SettingsError, connector_files, read_json
-from connect.register import PLACEMENT, last_cause, read_connector
+from connect.register import PLACEMENT, POLL, last_cause, read_connector
 from connect.settings import Settings
 from connect.topics import add_topics, all_topics, published_topics, refuse_missing
 from contract.events import EVENTS
@@ -209,6 +209,15 @@ def test_a_connector_of_an_unknown_database_is_refused(tmp_path: Path) -> None:
     sentence = f"payments-outbox: database.dbname is 'payments', which is not {DATABASE} or"
     with pytest.raises(SettingsError, match=sentence):
         read_connector(Settings(), file)
+
+
+def test_how_often_a_connector_looks_is_a_setting() -> None:
+    """CONNECTOR_POLL_MS takes the place of what each file says; without it the file counts."""
+    for file in CONNECTORS:
+        as_set = read_connector(Settings(connector_poll_ms=100), file)
+        as_in_file = read_connector(Settings(), file)
+        assert as_set[POLL] == "100"
+        assert as_in_file[POLL] == read_json(file)[POLL] != "100"
 
 
 def test_a_column_that_an_extra_adds_becomes_a_header(monkeypatch: pytest.MonkeyPatch) -> None:

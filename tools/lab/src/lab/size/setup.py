@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from connect.register import read_connector
+from connect.settings import Settings as ConnectSettings
 from contract.names import INPUT_TOPIC
 from ops.settings import ROOT
 from service.settings import Settings as ServiceSettings
@@ -35,7 +37,7 @@ def read_setup() -> Setup:
     """Return the settings as they are here; those in the environment count, as they do there."""
     service = ServiceSettings()
     spark = SparkSettings()
-    connector = json.loads(CONNECTOR.read_text())
+    connector = read_connector(ConnectSettings(), CONNECTOR)
     topics = json.loads(TOPICS.read_text())
     return Setup(
         window_seconds=service.batch_window_ms / 1000,
