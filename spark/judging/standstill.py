@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from spark.kafka.positions import committed_offsets
 from spark.session import log_progress
 
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.2
 
 Row = dict[str, Any]
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.copy.copies import EXTRAS, STACK, Copy, make_copy, make_payments
 
-HOURS = 1.5  # of the two that a whole `make prove-copies` has, one copy may take this
+HOURS = 1.5  # of the two that a whole `make prove-whole-copies` has, one copy may take this
 pytestmark = pytest.mark.prove
 
 

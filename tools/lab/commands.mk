@@ -1,6 +1,6 @@
 # What `make` can do because the lab is here.
 
-PARTS := copies upgrade dedup ladder peers clients refusals letters trace kafka debezium lake repair cluster stages compose \
+PARTS := copies whole-copies upgrade dedup ladder peers clients refusals letters trace kafka debezium lake repair cluster stages compose \
   faults size bench
 
 .PHONY: bench prove $(addprefix prove-,$(PARTS))
@@ -13,8 +13,11 @@ PROVE := PROVE=1 $(BIN)/pytest --durations=5
 
 prove: $(addprefix prove-,$(PARTS)) ## everything below; `make -k prove` goes on after a failure
 
-prove-copies: venv ## every kind of copy, and the whole tests of three of them
-	@$(PROVE) tests/copy tests/integration/test_extras.py
+prove-copies: venv ## every kind of copy
+	@$(PROVE) --ignore=tests/copy/test_whole.py tests/copy tests/integration/test_extras.py
+
+prove-whole-copies: venv ## the whole tests and the demo of three copies; each takes half an hour
+	@$(PROVE) tests/copy/test_whole.py
 
 prove-upgrade: venv ## data of version 0.1, in a copy with and without the extra that wrote some of it
 	@$(PROVE) tests/integration/test_upgrade.py
