@@ -5,12 +5,12 @@ another file: a table that was compacted has not changed.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from spark.judging.horizon import Horizon, NotCheckedError, Version, list_versions
 from spark.lake.landed_tables import COLUMNS, SCHEMA, table_path
@@ -37,11 +37,12 @@ def find_changed(
         logs = logs_since(spark, path, topic, horizon, version)
         if not logs:
             continue
-        actions = spark.read.schema(ACTIONS).json(logs)
-        refuse_deletion_vectors(actions, topic, horizon)
+        changes = list_changes(spark, logs)
+        if any(change.deletionVector for change in changes):
+            raise NotCheckedError(f"rows of {topic} were deleted by deletion vectors", horizon)
         try:
-            added = read_files(actions, path, "add")
-            removed = read_files(actions, path, "remove")
+            added = read_files(spark, path, changes, "add")
+            removed = read_files(spark, path, changes, "remove")
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
@@ -65,19 +66,19 @@ def logs_since(
     return [logs[number] for number in numbers]
 
 
-def refuse_deletion_vectors(actions: DataFrame, topic: str, horizon: Horizon) -> None:
-    """Raise an error if rows were deleted that still stand in their files."""
-    is_marked = "add.deletionVector is not null or remove.deletionVector is not null"
-    if not actions.where(is_marked).isEmpty():
-        raise NotCheckedError(f"rows of {topic} were deleted by deletion vectors", horizon)
+def list_changes(spark: SparkSession, logs: list[str]) -> list[Row]:
+    """Return what these log files say of data files: each that was added, and each removed."""
+    actions = spark.read.schema(ACTIONS).json(logs)
+    files = actions.selectExpr(
+        "inline(array(struct('add' as action, add.*), struct('remove' as action, remove.*)))"
+    )
+    return files.where("path is not null").collect()
 
 
-def read_files(actions: DataFrame, path: str, action: str) -> DataFrame:
+def read_files(spark: SparkSession, path: str, changes: Iterable[Row], action: str) -> DataFrame:
     """Return the rows of the data files that were added or removed; others are only rewritten."""
-    spark = actions.sparkSession
-    of_data = actions.where(f"{action}.dataChange").select(f"{action}.path").distinct()
-    names = [unquote(row.path) for row in of_data.collect()]
-    if not names:
+    of_data = {one.path for one in changes if one.action == action and one.dataChange}
+    if not of_data:
         return make_frame(spark, [], SCHEMA)
-    files = [f"{path}/{name}" for name in names]
+    files = [f"{path}/{unquote(name)}" for name in sorted(of_data)]
     return spark.read.schema(SCHEMA).parquet(*files).select(*COLUMNS)

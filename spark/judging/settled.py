@@ -34,6 +34,7 @@ from spark.rows.snapshot import (
     Snapshot,
     open_snapshots,
     read_tables,
+    read_tables_of_extras,
     select_all,
 )
 from spark.session import divide_work, exit_with_error, log_progress
@@ -122,7 +123,8 @@ def settle(
     password_file = settings.reconciler_password_file
     with open_snapshots(settings.databases(), password_file) as snapshots:
         select = select_since(horizon, snapshots) if horizon else select_all
-        frames = read_tables(spark, settings.subscriber, snapshots, parts, select)
+        frames = read_tables(spark, settings.subscriber, snapshots, select)
+        frames |= read_tables_of_extras(spark, snapshots, parts)
         frames["ledger"] = read_ledger(spark, options.ledger)
         holders = find_holders(snapshots.values(), settings.reconcile_behind_seconds)
         frames, rows = persist_all(frames)

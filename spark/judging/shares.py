@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark.rows.frames import Frames, query
-from spark.rows.snapshot import Selection, Snapshot, read_tables
+from spark.rows.snapshot import LARGE, Selection, Snapshot, read_tables
 from spark.session import make_frame
 from spark.statements import read_statements
 
@@ -141,7 +141,7 @@ def confirm(
         rows = " or ".join(ranges) or "false"
         return Selection(rows, is_new="false", tracking_rows="false")  # no values are compared
 
-    frames = read_tables(spark, subscriber, snapshots, [], select)
+    frames = read_tables(spark, subscriber, snapshots, select, only=LARGE)
     return find_changed_share(frames, shares, retired)
 
 

@@ -244,8 +244,8 @@ def look_up(since: Since, conditions: Mapping[str, str]) -> Frames:
     """Return rows from before the horizon, as they are at the moments of this run."""
     select = select_earlier(since.horizon, conditions)
     snapshots = since.settled.databases.snapshots
-    found = read_tables(since.spark, since.settings.subscriber, snapshots, [], select)
-    return {name: found[name] for name in conditions}
+    subscriber = since.settings.subscriber
+    return read_tables(since.spark, subscriber, snapshots, select, only=conditions)
 
 
 def select_earlier(horizon: Horizon, conditions: Mapping[str, str]) -> Select:

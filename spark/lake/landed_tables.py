@@ -133,12 +133,17 @@ def read_within(
     topics: Iterable[str],
     ranges: Mapping[Position, range],
 ) -> DataFrame:
-    """Return the landed rows in these ranges of offsets; files that have none are not read."""
-    tables = []
+    """Return the landed rows in these ranges of offsets; files that have none are not read.
+
+    Of a table that has none Spark is not told: to find its files would take a few jobs.
+    """
+    tables = [make_frame(spark, [], SCHEMA)]
     for topic in topics:
         of_topic = [one for (name, _), one in ranges.items() if kafka_topic(name) == topic and one]
-        first = min((one.start for one in of_topic), default=0)
-        stop = max((one.stop for one in of_topic), default=0)
+        if not of_topic:
+            continue
+        first = min(one.start for one in of_topic)
+        stop = max(one.stop for one in of_topic)
         table = read_landed(spark, delta_root, [topic])
         tables.append(table.where(f"offset >= {first} and offset < {stop}"))
     return reduce(DataFrame.unionByName, tables).where(is_within(ranges))

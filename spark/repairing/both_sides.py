@@ -24,7 +24,7 @@ from spark.rows.frames import (
 )
 from spark.rows.retired import remember_retired
 from spark.rows.retired_landed import read_retired, set_apart
-from spark.rows.snapshot import open_snapshots, read_tables
+from spark.rows.snapshot import open_snapshots, read_tables, read_tables_of_extras
 from spark.settings import Settings
 from spark.topics import Topics, topics_to_land
 
@@ -39,7 +39,8 @@ def show_both_sides(
     topics = topics_to_land(settings, parts)
     password_file = settings.reconciler_password_file
     with open_snapshots(settings.databases(), password_file) as of_database:
-        frames = read_tables(spark, settings.subscriber, of_database, parts)
+        frames = read_tables(spark, settings.subscriber, of_database)
+        frames |= read_tables_of_extras(spark, of_database, parts)
         tables = read_landed(spark, settings.delta_root, topics.all())
         frames |= read_lake(spark, settings, topics, tables)
         retired = read_retired(spark, settings.delta_root)

@@ -140,8 +140,8 @@ def read_lake(
     tables = read.where(retired.is_left())
     landed = identify_landed(tables, limits.judged, topics).persist()
     with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
-        found = read_tables(spark, settings.subscriber, snapshots, [])
-        frames, _ = persist_all({name: found[name] for name in READ})
+        found = read_tables(spark, settings.subscriber, snapshots, only=READ)
+        frames, _ = persist_all(found)
     frames["landed"] = landed
     frames |= {"live": frames["tracking"], **remember_forgotten(frames)}
     return Lake(tables, landed, frames, retired, limits.before[DATABASE])

@@ -1,6 +1,6 @@
 """What the databases held at one moment, and whether an outbox slot has passed that moment."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import reduce
 from pathlib import Path
@@ -221,10 +221,13 @@ def read_tables(
     spark: SparkSession,
     subscriber: str,
     snapshots: Mapping[str, Snapshot],
-    parts: Sequence[Part],
     select: Select = select_all,
+    only: Collection[str] | None = None,
 ) -> dict[str, DataFrame]:
-    """Return a frame for each table that is compared; all outboxes are one."""
+    """Return a frame for each table that is compared, or for some; all outboxes are one.
+
+    Each takes a connection of its own, only to find out the types of its columns.
+    """
 
     def read(frame: str, database: str = DATABASE) -> DataFrame:
         snapshot = snapshots[database]
@@ -238,28 +241,38 @@ def read_tables(
         parts = [snapshot.read(spark, select_rows(statements[frame], one)) for one in selections]
         return reduce(DataFrame.union, parts).withColumn("database", F.lit(database))
 
+    def read_own(frame: str) -> DataFrame:
+        return read(frame).where(is_of_subscriber)
+
+    def read_with_owner(frame: str) -> DataFrame:
+        return read(frame).withColumn("is_own", is_of_subscriber)
+
+    def read_of_audit(frame: str) -> DataFrame:
+        return read(frame, AUDIT_DATABASE)
+
+    def read_of_each(frame: str) -> DataFrame:
+        return reduce(DataFrame.union, [read(frame, database) for database in snapshots])
+
     statements = table_statements()
-    outboxes = [read("outbox", database) for database in snapshots]
-    retired = [read("retired", database) for database in snapshots]
-    of_subscriber = {name: read(name) for name in OF_SUBSCRIBER}
     is_of_subscriber = F.col("subscriber") == subscriber
-    frames = {
-        **{name: rows.where(is_of_subscriber) for name, rows in of_subscriber.items()},
-        "fulfillment": read("fulfillment"),
-        "dead_letter": read("dead_letter").withColumn("is_own", is_of_subscriber),
-        "retired_letter": read("retired_letter"),
-        "retired_letter_range": read("retired_letter_range").withColumn("is_own", is_of_subscriber),
-        "repair": read("repair"),
-        "outbox": reduce(DataFrame.union, outboxes),
-        "retired": reduce(DataFrame.union, retired),
-        "audit_entry": read("audit_entry", AUDIT_DATABASE),
-        "retired_entry": read("retired_entry", AUDIT_DATABASE),
-        "retired_entry_range": read("retired_entry_range", AUDIT_DATABASE),
+    ways: dict[str, Callable[[str], DataFrame]] = {
+        **dict.fromkeys(OF_SUBSCRIBER, read_own),
+        **dict.fromkeys(("dead_letter", "retired_letter_range"), read_with_owner),
+        **dict.fromkeys(("fulfillment", "retired_letter", "repair"), read),
+        **dict.fromkeys(("audit_entry", "retired_entry", "retired_entry_range"), read_of_audit),
+        **dict.fromkeys(("outbox", "retired"), read_of_each),
     }
-    for part in parts:
-        for name, statement in part.tables.items():
-            frames[name] = snapshots[DATABASE].read(spark, statement)
-    return frames
+    wanted = ways if only is None else only
+    return {name: ways[name](name) for name in wanted}
+
+
+def read_tables_of_extras(
+    spark: SparkSession, snapshots: Mapping[str, Snapshot], parts: Sequence[Part]
+) -> dict[str, DataFrame]:
+    """Return a frame for each table that an extra compares."""
+    snapshot = snapshots[DATABASE]
+    statements = [statement for part in parts for statement in part.tables.items()]
+    return {name: snapshot.read(spark, statement) for name, statement in statements}
 
 
 def select_rows(statement: str, selection: Selection) -> str:

@@ -511,13 +511,21 @@ def test_a_table_that_is_read_in_ranges_has_each_row_once(
         load(),
         open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots,
     ):
-        whole = read_tables(spark, settings.subscriber, snapshots, [])
+        whole = read_tables(spark, settings.subscriber, snapshots)
         monkeypatch.setattr("spark.rows.snapshot.PAGES_OF_A_RANGE", 2)
-        in_ranges = read_tables(spark, settings.subscriber, snapshots, [])
+        in_ranges = read_tables(spark, settings.subscriber, snapshots)
         for name in LARGE:
             assert sorted(in_ranges[name].collect()) == sorted(whole[name].collect()), name
         assert whole["tracking"].rdd.getNumPartitions() == 1
         assert in_ranges["tracking"].rdd.getNumPartitions() > 2
+
+
+def test_only_the_tables_that_are_asked_for_are_read(spark: SparkSession, stack: Stack) -> None:
+    """Each table takes a connection, even if no row of it is wanted."""
+    settings = SparkSettings()
+    with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
+        asked = ["repair", "outbox"]
+        assert list(read_tables(spark, settings.subscriber, snapshots, only=asked)) == asked
 
 
 def test_a_database_of_an_unknown_schema_is_refused(

@@ -182,7 +182,7 @@ def settle(lake: Lake, horizon: Horizon | None = None) -> Iterator[Settled]:
     }
     with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
         select = select_since(horizon, snapshots) if horizon else select_all
-        frames = read_tables(lake.spark, settings.subscriber, snapshots, [], select)
+        frames = read_tables(lake.spark, settings.subscriber, snapshots, select)
         frames["ledger"] = read_ledger(lake.spark, None)
         frames, rows = persist_all(frames)
         yield Settled(

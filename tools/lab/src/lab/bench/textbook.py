@@ -74,7 +74,7 @@ def export(settings: Settings, folder: Path) -> None:
 def join_in_spark(spark: SparkSession, settings: Settings, topics: Iterable[str]) -> None:
     """Join every hop in Spark, over the same rows as the reconciliation reads them."""
     with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
-        frames = read_tables(spark, settings.subscriber, snapshots, parts=[])
+        frames = read_tables(spark, settings.subscriber, snapshots)
         frames, _ = persist_all(frames)
     landed_file = read_landed(spark, settings.delta_root, topics)
     landed = spark.sql(VIEWS["landed in Spark"], landed_file=landed_file)
