@@ -1,7 +1,7 @@
 """The frames of the comparison: landed records, the ledger, what is open, and joins of these."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ LEDGER_SCHEMA = """
     expected string
 """
 RANGES_SCHEMA = "topic string, partition int, start bigint, stop bigint"
+OFFSETS_OF_A_ROW = 100_000
+OFFSETS_OF_A_TASK = 1_000_000
 STATEMENTS_FILE = Path(__file__).with_name("frames.sql")
 STATEMENTS = read_statements(STATEMENTS_FILE)
 DERIVED = (
@@ -40,6 +42,7 @@ DERIVED = (
 )
 
 Frames = dict[str, DataFrame]
+Stretch = tuple[str, int, int, int]  # topic, partition, first offset, and the one behind the last
 
 
 def query(sql: str, frames: Mapping[str, DataFrame], **values: Any) -> DataFrame:
@@ -133,10 +136,28 @@ def remember_handled(frames: Frames) -> DataFrame:
     return frames["tracking"].unionByName(handled, allowMissingColumns=True)
 
 
-def offsets_of(spark: SparkSession, rows: Sequence[tuple[str, int, int, int]]) -> DataFrame:
-    """Return the position of every offset in ranges, which are given as rows."""
-    frames = {"ranges": make_frame(spark, rows, RANGES_SCHEMA)}
-    return query(STATEMENTS["expected_offset"], frames)
+def offsets_of(spark: SparkSession, stretches: Sequence[Stretch]) -> DataFrame:
+    """Return the position of every offset in these stretches."""
+    return query(STATEMENTS["expected_offset"], {"ranges": divide_stretches(spark, stretches)})
+
+
+def divide_stretches(spark: SparkSession, stretches: Sequence[Stretch]) -> DataFrame:
+    """Return stretches of offsets as rows, long ones in pieces, and many of them in several tasks.
+
+    Spark keeps in memory all that it makes of one row. Rows that are made here are in one task.
+    """
+    pieces = [piece for stretch in stretches for piece in divide_stretch(stretch)]
+    ranges = make_frame(spark, pieces, RANGES_SCHEMA)
+    offsets = sum(stop - start for _, _, start, stop in pieces)
+    tasks = offsets // OFFSETS_OF_A_TASK
+    return ranges.repartition(tasks) if tasks > 1 else ranges
+
+
+def divide_stretch(stretch: Stretch) -> Iterator[Stretch]:
+    """Give a stretch in pieces."""
+    topic, partition, start, stop = stretch
+    for first in range(start, stop, OFFSETS_OF_A_ROW):
+        yield topic, partition, first, min(first + OFFSETS_OF_A_ROW, stop)
 
 
 def place_ledger(frames: Mapping[str, DataFrame]) -> DataFrame:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from access.kafka_java import spark_source
 from spark.kafka.positions import Position, kafka_topic
-from spark.rows.frames import RANGES_SCHEMA, expected_offsets, query
+from spark.rows.frames import RANGES_SCHEMA, Stretch, divide_stretches, expected_offsets, query
 from spark.session import locate, log_progress, make_frame
 from spark.settings import Settings
 from spark.statements import read_statements
@@ -38,7 +38,8 @@ def expected_records(
     with_gaps = find_partitions_with_gaps(landed, ranges)
     if not with_gaps:
         return expected
-    frames = {"ranges": as_frame(spark, with_gaps), "landed": landed}
+    ranges_with_gaps = divide_stretches(spark, as_stretches(with_gaps))
+    frames = {"ranges": ranges_with_gaps, "landed": landed}
     gaps = query(STATEMENTS["gap"], frames).persist()
     path = f"{settings.delta_root}/reconcile/no_record"
     known = read_known(spark, path)
@@ -73,7 +74,7 @@ def look_at_gaps(
     frames = {
         "gaps": gaps,
         "known": known,
-        "read": as_frame(spark, stretches),
+        "read": make_frame(spark, as_stretches(stretches), RANGES_SCHEMA),
         "held": read_offsets(spark, settings, stretches),
     }
     seen_empty = query(STATEMENTS["seen_empty"], frames).persist()
@@ -120,7 +121,6 @@ def read_records(spark: SparkSession, settings: Settings, stretches: Ranges) -> 
     return records.replace(names, subset=["topic"])
 
 
-def as_frame(spark: SparkSession, ranges: Ranges) -> DataFrame:
+def as_stretches(ranges: Ranges) -> list[Stretch]:
     """Return ranges as rows."""
-    rows = [(*position, offsets.start, offsets.stop) for position, offsets in ranges.items()]
-    return make_frame(spark, rows, RANGES_SCHEMA)
+    return [(*position, offsets.start, offsets.stop) for position, offsets in ranges.items()]
