@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from spark.lake.landed_tables import SCHEMA, table_path
+from spark.lake.landed_tables import SCHEMA, make_tables, read_within, table_path
 from spark.landing import landing_query
 from spark.landing.landing_query import append_batch, start_landing
 from spark.parts import load_parts
@@ -204,3 +205,19 @@ def test_an_append_does_not_read_what_the_log_says_of_all_files(
         append_batch(rows, path, "query", 2)
     assert log.unsafeVolatileSnapshot().version() == before.version() + 1
     assert before._computedStateTriggered() == has_id
+
+
+WANTED, OTHER = "wanted.events", "other.events"
+
+
+def test_a_table_of_which_nothing_is_wanted_is_not_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A topic without a range need not even have a table; control: asked for, it is missed."""
+    root = str(tmp_path)
+    make_tables(spark, root, [WANTED])
+    topics = [WANTED, OTHER]
+    for ranges in ({(WANTED, 0): range(5)}, {(WANTED, 0): range(5), (OTHER, 0): range(0)}, {}):
+        assert read_within(spark, root, topics, ranges).count() == 0
+    with pytest.raises(AnalysisException, match=OTHER):
+        read_within(spark, root, topics, {(OTHER, 0): range(5)})
