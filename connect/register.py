@@ -15,8 +15,8 @@ from connect.settings import Settings
 from contract.extras import manifests
 
 PLACEMENT = "transforms.outbox.table.fields.additional.placement"
-POLL = "poll.interval.ms"
 MISSING = "transforms.outbox.table.field.additional.missing"
+POLL = "poll.interval.ms"
 Config = dict[str, str]
 Step = Callable[[Settings, str, Config], str]  # returns what is missing; nothing when it is done
 

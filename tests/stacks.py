@@ -82,7 +82,7 @@ def running(
     with pytest.MonkeyPatch.context() as patch:
         # By default the broker's least: a killed worker is missed sooner.
         patch.setenv("SESSION_TIMEOUT_MS", str(session_seconds * 1000))
-        # Several stacks are up at once, most of them idle: at the default they take half a core.
+        # Several stacks are up at once, most of them idle: by default each keeps Connect busy.
         patch.setenv("CONNECTOR_POLL_MS", "100")
         stack = Stack(settings)
         stack.claim()
