@@ -107,19 +107,28 @@ def share_everything(
 
 def cut(database: str, stop: int, cuts: Iterable[int]) -> list[Range]:
     """Return the ranges between these cuts, and one for the rows that name no transaction."""
-    borders = sorted({0, stop, *(one for one in cuts if one < stop)})
+    inner = [one for one in cuts if one < stop]
+    borders = sorted({0, *inner, stop})
     ranges = [Range(database, first, after) for first, after in pairwise(borders)]
-    return [Range(database, NEVER, 0), *ranges]
+    without_transaction = Range(database, NEVER, 0)
+    return [without_transaction, *ranges]
 
 
 def share_new(
     frames: Frames, firsts: Mapping[str, int], stops: Mapping[str, int], run_id: str, due: int
 ) -> list[Share]:
     """Return a share of each database for what was written since the horizon, and is over."""
-    ranges = [Range(name, firsts[name], stop) for name, stop in stops.items()]
-    ranges = [one for one in ranges if one.first < one.stop]
+    ranges = []
+    for database, stop in stops.items():
+        first = firsts[database]
+        if first < stop:
+            ranges.append(Range(database, first, stop))
     sums = sum_up(make_noted(frames), ranges)
-    return [Share(*one, run_id, due, sums.get(one, {})) for one in ranges]
+    shares = []
+    for one in ranges:
+        sums_of_one = sums.get(one, {})
+        shares.append(Share(*one, run_id, due, sums_of_one))
+    return shares
 
 
 def find_due(shares: Iterable[Share], run: int) -> list[Share]:

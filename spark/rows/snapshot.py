@@ -100,9 +100,11 @@ class Holder(NamedTuple):
 
     def __str__(self) -> str:
         """Return what the verdict says of it."""
-        process = "" if self.pid is None else f"pid {self.pid}, "
-        place = f"{self.application} ({process}database {self.database})"
-        return f"a transaction of {place}, open since {self.since} UTC, holds the horizon back"
+        database = f"database {self.database}"
+        where = database if self.pid is None else f"pid {self.pid}, {database}"
+        place = f"{self.application} ({where})"
+        age = f"open since {self.since} UTC"
+        return f"a transaction of {place}, {age}, holds the horizon back"
 
 
 class Selection(NamedTuple):

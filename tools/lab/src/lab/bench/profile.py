@@ -154,9 +154,15 @@ def watched(clock: Clock, engine: Engine) -> Iterator[None]:
 
 def as_numbers(way: str, profiles: list[dict[str, float]]) -> Iterator[Number]:
     """Yield the median of each place, in the sequence of a batch, and of the whole."""
-    for place, what in [*PLACES.items(), (REST, REST)]:
+    names = PLACES | {REST: REST}
+    for place, what in names.items():
         values = [found.get(place, 0.0) for found in profiles]
         if any(values):
-            yield Number("profile", f"{way}: {what}", median(values), "µs/order", rounds=values)
+            yield as_number(f"{way}: {what}", values)
     wholes = [sum(found.values()) for found in profiles]
-    yield Number("profile", f"{way}: all", median(wholes), "µs/order", rounds=wholes)
+    yield as_number(f"{way}: all", wholes)
+
+
+def as_number(name: str, rounds: list[float]) -> Number:
+    """Return the median of what the rounds have taken."""
+    return Number("profile", name, median(rounds), "µs/order", rounds=rounds)

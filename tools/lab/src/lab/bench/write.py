@@ -78,9 +78,14 @@ def rate(env: dict[str, str], count: int, arm: Callable[[Settings, int], float])
 
 def service_settings(env: dict[str, str]) -> Settings:
     """Return the service's settings for this stack, in a consumer group that is new."""
-    named = env | {"GROUP_ID": f"bench-{time.time_ns()}"}
-    known = [name for name in Settings.model_fields if name.upper() in named]
-    return Settings.model_validate({name: named[name.upper()] for name in known})
+    new_group = f"bench-{time.time_ns()}"
+    named = env | {"GROUP_ID": new_group}
+    values = {}
+    for name in Settings.model_fields:
+        variable = name.upper()
+        if variable in named:
+            values[name] = named[variable]
+    return Settings.model_validate(values)
 
 
 def ours(settings: Settings, count: int) -> float:

@@ -55,6 +55,8 @@ def read_setup() -> Setup:
 
 def read_gigabytes(file: Path, name: str) -> float:
     """Return the bytes of a setting of PostgreSQL that is given in GB."""
-    found = re.search(rf"^{name} = (\d+)GB", file.read_text(), re.MULTILINE)
+    text = file.read_text()
+    found = re.search(rf"^{name} = (\d+)GB", text, re.MULTILINE)
     assert found, f"{file}: {name} is not there in GB"
-    return int(found[1]) * 2**30
+    gigabytes = int(found[1])
+    return gigabytes * 2**30
