@@ -29,7 +29,7 @@ LANES := test-together $(if $(LAKE),test-lake)
 BESIDE := $(LAKE)
 # copy: never {
 APART := $(UNIT_TESTS) tests/laws tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
-APART += $(addprefix tests/e2e/test_,guard.py spans.py)
+APART += $(addprefix tests/e2e/test_,guard.py parking.py spans.py)
 APART += $(addprefix tools/lab/tests/e2e/test_,faults.py ladder.py)
 APART += $(addprefix tools/lab/tests/integration/test_,check_live.py dedup_alone.py dedup_machine.py dedup_matrix.py dynamodb.py)
 # Of the lake's, so that no lane is much longer than the others.
