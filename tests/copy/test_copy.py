@@ -41,6 +41,7 @@ def test_a_copy_needs_no_edit(template: Path, cache: Path, tmp_path: Path, keep:
     assert {file.parent.name for file in copy.path.glob("extras/*/extra.toml")} == set(keep)
 
 
+@pytest.mark.prove  # those of payments are run by `make test`
 def test_the_unit_tests_of_a_copy_pass(template: Path, cache: Path, tmp_path: Path) -> None:
     """With all extras, in other words, under another topic, the copy's own `make unit` passes."""
     copy = make_copy(template, tmp_path / "copy", cache, **TICKETS, keep=EXTRAS)

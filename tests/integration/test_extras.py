@@ -16,9 +16,7 @@ NOT_COPIED = (".*_cache", ".hypothesis", ".venv", ".run", ".git", "__pycache__",
 CACHES = {"mypy": ROOT / ".run" / "extras-mypy"}
 
 # What is kept of the extras: all of them is the repository itself, which `make test` tries anyway.
-# Each alone is tried by the copies of tests/copy; here, where folders are deleted, in `make prove`.
-ALONE = [(name,) for name in EXTRAS] if os.environ.get("PROVE") else []
-KEPT = [(), *ALONE]
+KEPT = [(), *((name,) for name in EXTRAS)]
 
 
 def copy_with(folder: Path, kept: tuple[str, ...]) -> Path:
@@ -58,6 +56,7 @@ def lint(folder: Path) -> None:
     expect(folder, "lint-imports")
 
 
+@pytest.mark.prove  # the copies of tests/copy have none, each, or all of them, too
 @pytest.mark.parametrize("kept", KEPT, ids=lambda kept: "+".join(kept) or "none")
 def test_with_these_extras_alone_nothing_is_missing(tmp_path: Path, kept: tuple[str, ...]) -> None:
     """Lint, types and import rules hold, every test is collected, and the unit tests pass."""

@@ -98,7 +98,7 @@ def test_defects_on_both_sides_of_the_horizon_are_found(
     assert ("different", ids["total"]) in found_in(delta_root, judge_since(full=True))
 
 
-ROUNDS = 3  # within which all that is old is confirmed
+ROUNDS = 2  # within which all that is old is confirmed
 
 
 def change_in_place(columns: str, table: str, message_id: str) -> None:

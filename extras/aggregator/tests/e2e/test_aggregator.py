@@ -307,8 +307,13 @@ class Own(NamedTuple):
 
 @pytest.fixture
 def own(spoiled: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Own]:
-    """Return an aggregator that is not started yet, and stop it afterwards."""
+    """Return an aggregator that is not started yet, and stop it afterwards.
+
+    What one of an earlier test has claimed is forgotten: it would be taken for a claim of this one.
+    """
     monkeypatch.setenv("REPLAY_SECONDS", "0.5")
+    with connect(role="postgres") as session:
+        session.execute("delete from publisher where subscriber = 'aggregator'")
     topic = fresh("batch")
     client = admin()
     for made in client.create_topics([NewTopic(topic, 3, 1)]).values():
