@@ -56,7 +56,7 @@ def lint(folder: Path) -> None:
     expect(folder, "lint-imports")
 
 
-@pytest.mark.prove  # the copies of tests/copy have none, each, or all of them, too
+@pytest.mark.prove  # in `make test`, copies of tests/copy come without extras, too
 @pytest.mark.parametrize("kept", KEPT, ids=lambda kept: "+".join(kept) or "none")
 def test_with_these_extras_alone_nothing_is_missing(tmp_path: Path, kept: tuple[str, ...]) -> None:
     """Lint, types and import rules hold, every test is collected, and the unit tests pass."""
