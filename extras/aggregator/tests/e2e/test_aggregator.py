@@ -56,6 +56,16 @@ def end(key: str) -> Sent:
     return Sent(fresh("end"), key, COMPLETE)
 
 
+def one_each(keys: Sequence[str], units: int) -> list[Sent]:
+    """Return one item of this many units for each batch."""
+    return [record for key in keys for record in items(key, [units])]
+
+
+def last_one_each(keys: Sequence[str], units: int) -> list[Sent]:
+    """Return one item of this many units for each batch, and the batch's completion."""
+    return [record for key in keys for record in [*items(key, [units]), end(key)]]
+
+
 def totals_of(keys: Sequence[str]) -> list[Total]:
     """Return what the outbox has for these groups, in the sequence of its rows."""
     rows = """
@@ -107,6 +117,12 @@ def start_second(stack: Stack, *argv: str) -> None:
     )
 
 
+def told(stack: Stack, what: str, key: str) -> list[dict[str, object]]:
+    """Return what the aggregator has logged of this kind about a batch."""
+    lines = log_of(stack).splitlines()
+    return [json.loads(line) for line in lines if what in line and key in line]
+
+
 def kill(stack: Stack, name: str = "aggregator") -> None:
     """What a crash does."""
     stack.kill(name)
@@ -117,13 +133,15 @@ def test_a_batch_passes_every_hop(aggregator: Stack) -> None:
     """Three items and a completion become one event, byte for byte what the outbox holds."""
     key = fresh("b")
     places = send([*items(key, [3, 4, 5]), end(key)], TOPIC)
+    partition, offset = places[0]
+    begin = {"topic": TOPIC, "partition": partition, "offset": offset}
     [total] = until_totalled([key])
-    begin = {"topic": TOPIC, "partition": places[0][0], "offset": places[0][1]}
     assert total == {"batch_id": key, "begin": begin, "items": 3, "units": 12, "amount": "12.30"}
     [event] = until_published(TOTALS, lambda e: e.key == key, 1)
     [(payload,)] = query("select payload::text from outbox where aggregate_id = %s", key)
     assert event.value == payload.encode()
-    assert event.headers["id"] == Group(key, *begin.values()).event_id.encode()  # type: ignore[arg-type]
+    group = Group(key, TOPIC, partition, offset)
+    assert event.headers["id"] == group.event_id.encode()
     assert event.headers["event_type"] == b"batch-totalled"
     assert event.headers["replay"] == b"false"
 
@@ -137,11 +155,11 @@ def test_killed_after_k_of_n_messages_a_replay_gives_the_same_total(aggregator: 
     aggregator.start("aggregator")
     send([*items(key, [8, 16]), end(key)], TOPIC)
     [total] = until_totalled([key])
-    assert (total["items"], total["units"], total["amount"]) == (5, 31, "31.50")
-    [told] = [
-        line for line in log_of(aggregator).splitlines() if '"totalled"' in line and key in line
-    ]
-    assert json.loads(told)["replay"] is True
+    assert total["items"] == 5
+    assert total["units"] == 31
+    assert total["amount"] == "31.50"
+    [line] = told(aggregator, '"totalled"', key)
+    assert line["replay"] is True
     [event] = until_published(TOTALS, lambda e: e.key == key, 1)
     assert event.headers["replay"] == b"true"
     until_summed()
@@ -157,17 +175,13 @@ def test_the_end_of_the_partition_leaves_a_group_open(
     kill(aggregator)
     monkeypatch.setenv("OPEN_TOO_LONG_SECONDS", "1")
     aggregator.start("aggregator")
-    told = until(
-        lambda: [
-            line
-            for line in log_of(aggregator).splitlines()
-            if "open_too_long" in line and key in line
-        ],
+    lines = until(
+        lambda: told(aggregator, "open_too_long", key),
         bool,
         30,
         "no replay has looked at the open group",
     )
-    assert json.loads(told[0])["items"] == 3
+    assert lines[0]["items"] == 3
     assert totals_of([key]) == []
     send([end(key)], TOPIC)
     assert [total["units"] for total in until_totalled([key])] == [7]
@@ -184,8 +198,8 @@ def test_two_instances_and_one_dies(aggregator: Stack, step: str) -> None:
     """Killed before it writes or commits, among sixty groups: one right total each."""
     prefix = fresh("two")
     keys = [f"{prefix}-{n}" for n in range(60)]
-    first = [record for n in range(4) for key in keys for record in items(key, [2**n])]
-    rest = [record for n in range(4, 8) for key in keys for record in items(key, [2**n])]
+    first = [record for n in range(4) for record in one_each(keys, 2**n)]
+    rest = [record for n in range(4, 8) for record in one_each(keys, 2**n)]
     send(first, TOPIC)
     until_summed()
     start_second(aggregator, "extras.aggregator.tests.e2e.crash_aggregator", step)
@@ -210,33 +224,34 @@ def test_an_instance_that_was_taken_for_dead_writes_nothing(aggregator: Stack) -
     prefix = fresh("frozen")
     keys = [f"{prefix}-{n}" for n in range(12)]
     start_second(aggregator, "extras.aggregator")
-    send([record for key in keys for record in items(key, [1])], TOPIC)
+    send(one_each(keys, 1), TOPIC)
     until_summed()
     aggregator.kill("aggregator-2", Signals.SIGSTOP)
-    send([record for key in keys for record in [*items(key, [2]), end(key)]], TOPIC)
+    send(last_one_each(keys, 2), TOPIC)
     try:
         until_totalled(keys)
     finally:
         aggregator.kill("aggregator-2", Signals.SIGCONT)
     more = [f"{key}-more" for key in keys]
-    send([record for key in more for record in [*items(key, [4]), end(key)]], TOPIC)
+    send(last_one_each(more, 4), TOPIC)
     until_totalled(more)
-    assert sorted(total["units"] for total in totals_of(keys + more)) == [3] * 12 + [4] * 12
+    assert [total["units"] for total in totals_of(keys)] == [3] * len(keys)
+    assert [total["units"] for total in totals_of(more)] == [4] * len(more)
 
 
 def test_partitions_that_move_lose_no_group(aggregator: Stack) -> None:
     """An instance that joins and leaves takes partitions with open groups, and gives them back."""
     prefix = fresh("move")
     keys = [f"{prefix}-{n}" for n in range(12)]
-    send([record for key in keys for record in items(key, [1])], TOPIC)
+    send(one_each(keys, 1), TOPIC)
     until_summed()
     start_second(aggregator, "extras.aggregator")
-    send([record for key in keys for record in items(key, [2])], TOPIC)
+    send(one_each(keys, 2), TOPIC)
     until_summed()
     aggregator.stop("aggregator-2")
-    send([record for key in keys for record in [*items(key, [4]), end(key)]], TOPIC)
-    assert {total["units"] for total in until_totalled(keys)} == {7}
-    assert len(totals_of(keys)) == len(keys)
+    send(last_one_each(keys, 4), TOPIC)
+    totals = until_totalled(keys)
+    assert [total["units"] for total in totals] == [7] * len(keys)
 
 
 def test_poison_copies_and_a_second_group(aggregator: Stack) -> None:
