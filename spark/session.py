@@ -74,15 +74,18 @@ def is_of_this_machine(spark: SparkSession) -> bool:
     return str(spark.sparkContext.master).startswith("local")
 
 
-def divide_work(spark: SparkSession, rows: int) -> None:
-    """Divide what comes now among the cores, or not: of few rows, most of a task is its start.
+def prepare_for(spark: SparkSession, rows: int) -> None:
+    """Choose settings by the number of rows that come now.
 
-    A session that somebody has set up keeps the number that it was given.
+    Of few rows most of a task is its start, so they are not divided among the cores; and to compile
+    a program for each stage takes longer than to do without. A session that somebody has set up
+    keeps what it was given.
     """
     if has_settings():
         return
-    partitions = 1 if rows < FEW_ROWS else PARTITIONS
-    spark.conf.set("spark.sql.shuffle.partitions", partitions)
+    are_many = rows >= FEW_ROWS
+    spark.conf.set("spark.sql.shuffle.partitions", PARTITIONS if are_many else 1)
+    spark.conf.set("spark.sql.codegen.wholeStage", are_many)
 
 
 def gather(frame: DataFrame, rows: int) -> DataFrame:
@@ -100,7 +103,7 @@ def jars_folder(jars: Path | None) -> Path:
 def make_frame(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: str) -> DataFrame:
     """Return a few rows as a frame; createDataFrame would start a Python process for them.
 
-    Of none Spark is told so: it then plans nothing for them.
+    Bytes are given in base64. Of no rows Spark is told so: it then plans nothing for them.
     """
     columns = cast("StructType", StructType.fromDDL(schema))
     objects = [dict(zip(columns.names, row, strict=True)) for row in rows]
@@ -108,7 +111,8 @@ def make_frame(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: str) 
         "rows": json.dumps(objects, default=datetime.isoformat),
         "type": f"array<struct<{schema}>>",
     }
-    frame = spark.sql("select inline(from_json(:rows, :type))", args=values)
+    statement = "select inline(from_json(:rows, :type, map('mode', 'FAILFAST')))"
+    frame = spark.sql(statement, args=values)
     return frame if objects else frame.where("false")
 
 

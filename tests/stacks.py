@@ -26,7 +26,7 @@ from service.database import connect_to
 from spark.judging.settled import Options
 from spark.parts import load_parts
 from spark.reconcile import Result, run
-from spark.session import make_session
+from spark.session import make_session, prepare_for
 from spark.settings import Settings as SparkSettings
 
 # The first of three hundred ports for the tests' own.
@@ -118,6 +118,7 @@ def spark() -> Iterator[SparkSession]:
 
     jars = fetch_jars(maven, ROOT / ".run" / "jars", ROOT / "spark" / "pom.xml", {})
     session = make_session("tests", jars)
+    prepare_for(session, 0)  # as a run does that has found few rows
     yield session
     session.stop()
 

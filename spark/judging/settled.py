@@ -37,7 +37,7 @@ from spark.rows.snapshot import (
     read_tables_of_extras,
     select_all,
 )
-from spark.session import divide_work, exit_with_error, log_progress
+from spark.session import exit_with_error, log_progress, prepare_for
 from spark.settings import Settings
 from spark.topics import Topics, topics_to_land
 
@@ -128,7 +128,7 @@ def settle(
         frames["ledger"] = read_ledger(spark, options.ledger)
         holders = find_holders(snapshots.values(), settings.reconcile_behind_seconds)
         frames, rows = persist_all(frames)
-        divide_work(spark, rows)
+        prepare_for(spark, rows)
         log_progress(f"{rows:,} rows of the databases are read")
         if not horizon:
             release_all(snapshots)

@@ -1,14 +1,16 @@
 """A small world after the service: orders with all that belongs to them, as the jobs read it."""
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from contract.events import ACCEPTED, EVENTS, REASONS, REJECTED, Event
 from contract.names import (
@@ -27,6 +29,7 @@ from spark.parts import Part
 from spark.rows import frames
 from spark.rows.retired import remember_retired
 from spark.rows.retired_landed import SUMS_SCHEMA, Retired, set_apart
+from spark.session import make_frame
 from spark.settings import Settings
 from spark.topics import topics_to_land
 
@@ -73,6 +76,26 @@ WRITTEN_AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 DECIDING = [event for event in EVENTS if event.outcome]  # those that follow are a test's own
 NEXT_TRANSACTION = 1000  # after all that have written rows
 SETTLED, LAGGING = 0, 1  # partitions: all of the first is committed, nothing of the second
+
+
+def as_frame(spark: SparkSession, rows: Sequence[Row], schema: str) -> DataFrame:
+    """Return the rows of a table as the jobs would read them."""
+    columns = cast("StructType", StructType.fromDDL(schema)).names
+    values = [[as_json(row.get(column)) for column in columns] for row in rows]
+    return make_frame(spark, values, schema)
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as JSON has it: bytes in base64, a header as an object."""
+    match value:
+        case bytes():
+            return b64encode(value).decode()
+        case Decimal():
+            return int(value)
+        case [*headers]:
+            return [{"key": key, "value": as_json(each)} for key, each in headers]
+        case _:
+            return value
 
 
 @dataclass
@@ -367,11 +390,11 @@ class World:
     def rows_of_hops(self, spark: SparkSession) -> tuple[DataFrame, DataFrame]:
         """The rows of all hops, and the sources that cannot be judged yet."""
         schemas = {**SCHEMAS, **self.part_schemas}
-        # Kept, as a run keeps what it has read: each use would start Python for the rows again.
-        given = {
-            name: spark.createDataFrame(rows, schemas[name]).persist()
-            for name, rows in self.tables.items()
-        }
+        given: dict[str, DataFrame] = {}
+        for name, table in self.tables.items():
+            frame = as_frame(spark, table, schemas[name])
+            # As a run does: it keeps what it has read, and plans nothing for a table without rows.
+            given[name] = frame.persist() if table else frame
         further = Part(event_topics=tuple(event.topic for event in self.events))
         settings = Settings(input_topic=self.input_topic)
         topics = topics_to_land(settings, [self.part, further])
