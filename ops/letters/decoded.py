@@ -104,9 +104,11 @@ def mark_field(lines: list[Line], field: str) -> Iterator[str]:
 def mark_place(text: str, at: int) -> Iterator[str]:
     """Yield the text around a place, and a mark below it."""
     first = max(0, at - WIDTH // 2)
-    before, behind = visible(text[first:at]), visible(text[at : at + WIDTH // 2])
-    lead = "…" if first else ""
-    rest = "…" if at + WIDTH // 2 < len(text) else ""
+    last = at + WIDTH // 2
+    before = visible(text[first:at])
+    behind = visible(text[at:last])
+    lead = "…" if first > 0 else ""
+    rest = "…" if last < len(text) else ""
     yield f"{lead}{before}{behind}{rest}"
     yield " " * len(lead + before) + "↑ here"
 

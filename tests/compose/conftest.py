@@ -28,11 +28,13 @@ NAME = f"outbox-pipeline-test-{PORTS}"
 
 def images() -> set[str]:
     """Return every image of others that the project is built on; the dashboards are extra."""
-    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    services = compose["services"].values()
     started = [one for one in services if "observe" not in one.get("profiles", [])]
     named = {one["image"] for one in started if "image" in one}
-    text = "".join(file.read_text() for file in ROOT.glob("*/Dockerfile"))
-    return named | set(re.findall(r"FROM (\S+:\S+)", text))
+    dockerfiles = "".join(file.read_text() for file in ROOT.glob("*/Dockerfile"))
+    bases = set(re.findall(r"FROM (\S+:\S+)", dockerfiles))
+    return named | bases
 
 
 def works(*command: str) -> bool:

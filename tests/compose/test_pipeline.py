@@ -134,9 +134,12 @@ def test_dead_letters_are_counted_and_shown(project: Project) -> None:
 def test_three_services_share_the_partitions(project: Project) -> None:
     """`up --scale service=3`: three healthy containers, a partition and a port each."""
     project.good("up", "--wait", "--scale", "service=3")
-    containers = [one for name, one in project.containers().items() if name.startswith("service-")]
-    assert [one["State"]["Health"]["Status"] for one in containers] == ["healthy"] * 3
-    assert len({json.dumps(one["NetworkSettings"]["Ports"]) for one in containers}) == 3
+    containers = project.containers()
+    services = [one for name, one in containers.items() if name.startswith("service-")]
+    healths = [one["State"]["Health"]["Status"] for one in services]
+    assert healths == ["healthy"] * 3
+    ports = {json.dumps(one["NetworkSettings"]["Ports"]) for one in services}
+    assert len(ports) == 3
     until(partitions, lambda shares: shares == [1, 1, 1], 60, "the partitions are not shared")
     project.good("up", "--wait", "--scale", "service=1")
 

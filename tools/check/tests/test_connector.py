@@ -133,9 +133,11 @@ def test_a_predicate_gets_a_pattern_that_matches() -> None:
     """The pattern in the fix, pasted, is one that the rule accepts."""
     config = dict(COPIED["predicate"][0])
     found = lint(read_json("copied.json", json.dumps(config)), [])
-    fix = next(finding.fix for finding in found if finding.id == "predicate-matches-nothing")
-    again = lint(read_json("copied.json", json.dumps(config | json.loads(f"{{{fix}}}"))), [])
-    assert ids(again) == [one for one in ids(found) if one != "predicate-matches-nothing"]
+    [finding] = [each for each in found if each.id == "predicate-matches-nothing"]
+    fix = json.loads(f"{{{finding.fix}}}")
+    again = lint(read_json("copied.json", json.dumps(config | fix)), [])
+    others = [each for each in ids(found) if each != finding.id]
+    assert ids(again) == others
 
 
 PREDICATE = {

@@ -19,8 +19,9 @@ def change_table(name: str, change: Callable[[list[Any], random.Random], list[An
     """Change the rows of one table."""
 
     def mutate(facts: Facts, rng: random.Random) -> Facts:
-        rows = change(list(getattr(facts.tables, name)), rng)
-        return facts._replace(tables=facts.tables._replace(**{name: rows}))
+        rows = list(getattr(facts.tables, name))
+        tables = facts.tables._replace(**{name: change(rows, rng)})
+        return facts._replace(tables=tables)
 
     return mutate
 
@@ -55,10 +56,12 @@ def change_a_byte(lake: bool) -> Mutate:
 
     def mutate(facts: Facts, rng: random.Random) -> Facts:
         records = list(facts.landed or []) if lake else list(facts.records)
-        at = rng.choice([n for n, one in enumerate(records) if one.value and one.header("id")])
-        value = bytearray(records[at].value or b"")
-        value[rng.randrange(len(value))] ^= 1
-        records[at] = records[at]._replace(value=bytes(value))
+        events = [n for n, one in enumerate(records) if one.value and one.header("id")]
+        chosen = rng.choice(events)
+        value = bytearray(records[chosen].value or b"")
+        place = rng.randrange(len(value))
+        value[place] ^= 1
+        records[chosen] = records[chosen]._replace(value=bytes(value))
         return facts._replace(landed=records) if lake else facts._replace(records=records)
 
     return mutate

@@ -8,6 +8,7 @@ from lab.faults.kafka_errors import OFFSET_COMMIT, PRODUCE, Request, with_errors
 from lab.faults.wire import ChangeAnswer, Pair, Way, split_frames
 
 CODE = 20
+METADATA = 3
 HERE = b"\x00\x00"  # no error yet
 
 
@@ -85,9 +86,11 @@ def test_only_wanted_answers_are_changed_and_no_more_than_the_limit() -> None:
     """Frames that come together are told apart; what is incomplete goes on as it is."""
     pair = object.__new__(Pair)
     damage = ChangeAnswer(PRODUCE, CODE, limit=1)
-    asked = [struct.pack(">ihhi", 8, key, 10, number) for key, number in ((3, 1), (0, 2), (0, 3))]
+    calls = [(METADATA, 1), (PRODUCE, 2), (PRODUCE, 3)]
+    asked = [struct.pack(">ihhi", 8, key, 10, number) for key, number in calls]
     assert list(damage.pass_on(pair, Way.REQUEST, b"".join(asked))) == asked
-    answers = [frame(1, b"other"), *(frame(number, b"".join(PRODUCED)) for number in (2, 3))]
+    produced = b"".join(PRODUCED)
+    answers = [frame(1, b"other"), frame(2, produced), frame(3, produced)]
     passed = list(damage.pass_on(pair, Way.ANSWER, b"".join(answers)))
     changed = [one != other for one, other in zip(passed, answers, strict=True)]
     assert changed == [False, True, False]

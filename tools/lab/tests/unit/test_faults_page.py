@@ -32,11 +32,17 @@ def test_the_committed_page_is_made_of_the_committed_numbers() -> None:
 
 def wanted() -> set[str]:
     """Return the id of every fault and invariant."""
-    numbered = {f"{letter}{n}" for letter, count in FAULTS.items() for n in range(1, count + 1)}
-    points = {f"B1.CP{n}" for n in range(1, CRASH_POINTS["B1"] + 1)}
-    points |= {f"E1.DP{n}" for n in range(1, CRASH_POINTS["E1"] + 1)}
-    invariants = {f"I{n}" for n in range(1, INVARIANTS + 1)}
-    return (numbered - CRASH_POINTS.keys()) | points | invariants
+    faults: set[str] = set()
+    for letter, count in FAULTS.items():
+        faults |= numbered(letter, count)
+    points = numbered("B1.CP", CRASH_POINTS["B1"]) | numbered("E1.DP", CRASH_POINTS["E1"])
+    invariants = numbered("I", INVARIANTS)
+    return (faults - CRASH_POINTS.keys()) | points | invariants
+
+
+def numbered(prefix: str, count: int) -> set[str]:
+    """Return this many ids, from 1 on."""
+    return {f"{prefix}{n}" for n in range(1, count + 1)}
 
 
 def test_every_fault_and_invariant_has_one_row() -> None:

@@ -75,11 +75,17 @@ def test_producer_ids_and_epochs_have_sequences_of_their_own() -> None:
 
 def test_a_batch_without_producer_id_epoch_or_sequence_is_nobodys() -> None:
     """Only all three together let a broker tell a copy from a new batch."""
-    data = batch(0, 2, NOBODY, -1) + batch(2, 1, (7, -1)) + batch(3, 1, sequence=-1) + batch(4)
+    without_id = batch(0, 2, NOBODY, -1)
+    without_epoch = batch(2, 1, (7, -1))
+    without_sequence = batch(3, 1, sequence=-1)
+    data = without_id + without_epoch + without_sequence + batch(4)
     found = find_writers(read_batches(data))
-    assert (found[NOBODY].batches, found[NOBODY].records, found[NOBODY].first) == (3, 4, 0)
+    nobody = found[NOBODY]
+    assert nobody.batches == 3
+    assert nobody.records == 4
+    assert nobody.first == 0
+    assert not nobody.gaps
     assert found[7, 0].batches == 1
-    assert not found[NOBODY].gaps
 
 
 def test_a_batch_of_before_there_were_producer_ids_is_nobodys() -> None:

@@ -109,7 +109,12 @@ def test_the_numbers_page_repeats_the_ladder() -> None:
     for step in range(6):
         [full] = re.findall(rf"^\| \({step}\) .*$", ladder, re.MULTILINE)
         [short] = re.findall(rf"^\| {step}\. .*$", numbers, re.MULTILINE)
-        _, speed, *_, all_at_once = [cell.strip() for cell in full.strip("| ").split(" | ")]
-        counts = [re.search(rf"{hop} ([^<]+)", all_at_once) for hop in LADDER_HOPS]
-        expected = [speed, *(count[1].strip() if count else "0" for count in counts)]
-        assert [cell.strip() for cell in short.strip("| ").split(" | ")][1:] == expected
+        _, speed, *_, all_at_once = cells_of(full)
+        found = [re.search(rf"{hop} ([^<]+)", all_at_once) for hop in LADDER_HOPS]
+        counts = [count[1].strip() if count else "0" for count in found]
+        assert cells_of(short)[1:] == [speed, *counts]
+
+
+def cells_of(row: str) -> list[str]:
+    """Return the cells of a row of a Markdown table."""
+    return [cell.strip() for cell in row.strip("| ").split(" | ")]

@@ -70,7 +70,8 @@ def first_of(error: ValidationError) -> str:
 
 def compare_with(earlier: Ratios, numbers: Sequence[Number]) -> Comparison:
     """Return what has fallen by more than FALL, and what only one of the two runs has measured."""
-    now = {(number.arm, number.what): number.value for number in numbers if number.unit == RATIO}
+    ratios = [number for number in numbers if number.unit == RATIO]
+    now = {(number.arm, number.what): number.value for number in ratios}
     fallen = []
     for name in earlier.keys() & now.keys():
         least = earlier[name] * (1 - FALL)

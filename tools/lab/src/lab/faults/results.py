@@ -83,9 +83,14 @@ class Results:
         """Return a row for each cell that was to be run, of the seeds that were asked for."""
         by_cell: dict[str, list[Run]] = defaultdict(list)
         for run in self.runs.values():
-            if run.seed in seeds.get(run.cell, []):
+            was_asked_for = run.seed in seeds.get(run.cell, [])
+            if was_asked_for:
                 by_cell[run.cell].append(run)
-        return [self.row(cell, by_cell[cell.name], len(seeds[cell.name])) for cell in cells]
+        rows = []
+        for cell in cells:
+            wanted = len(seeds[cell.name])
+            rows.append(self.row(cell, by_cell[cell.name], wanted))
+        return rows
 
     def row(self, cell: Cell, runs: list[Run], wanted: int) -> Row:
         """Return what all runs of a cell have shown."""

@@ -75,9 +75,13 @@ def lines(arms: Sequence[Arm]) -> list[str]:
     head = [""]
     for name, arm in zip(("settings", "control"), arms, strict=True):
         head += [name, *(str(partition) for partition in arm.partitions)]
-    counts = [[name.replace("_", " "), *count_cells(arms, name)] for name in Counts._fields]
-    runs = [[title, *run_cells(arms, name)] for name, title in RUN_TITLES.items()]
-    return align_columns([head, *counts, *runs])
+    rows = [head]
+    for name in Counts._fields:
+        title = name.replace("_", " ")
+        rows.append([title, *count_cells(arms, name)])
+    for name, title in RUN_TITLES.items():
+        rows.append([title, *run_cells(arms, name)])
+    return align_columns(rows)
 
 
 def count_cells(arms: Sequence[Arm], name: str) -> list[str]:

@@ -115,11 +115,12 @@ def append_little(spark: SparkSession, settings: Settings, topic: str, partition
 def weigh_entries(beside: Beside, partitions: int) -> tuple[float, float]:
     """Return what a checkpoint takes for a file that the table has, and for one that it had."""
     first, second, third = (checkpoint_bytes(beside.log, version) for version in CHECKPOINTS)
-    replaced = CHECKPOINTS[1] * partitions
-    entry = (second - first) / (replaced - CHECKPOINTS[0] * partitions)
-    head = second - replaced * entry
-    files = 1 + (CHECKPOINTS[2] - beside.compacted) * partitions
-    return entry, (third - head - files * entry) / replaced
+    first_files, second_files, _ = (version * partitions for version in CHECKPOINTS)
+    for_a_file = (second - first) / (second_files - first_files)
+    head = second - second_files * for_a_file
+    files_now = 1 + (CHECKPOINTS[2] - beside.compacted) * partitions
+    for_all_replaced = third - head - files_now * for_a_file
+    return for_a_file, for_all_replaced / second_files
 
 
 def checkpoint_bytes(log: Path, version: int) -> int:

@@ -433,9 +433,11 @@ class Source:
         body = function.child_by_field_name("body") or function.named_children[-1]
         if not returns and body.type == "function_body":  # Kotlin's `fun f() = …`
             return self.contents(body.named_children[0], body, depth)
-        if len(returns) != 1 or not returns[0].named_children:
+        returned = [each for each in returns if each.named_children]
+        if len(returns) != 1 or not returned:
             return opaque(function.child_by_field_name("name") or function)
-        return self.contents(returns[0].named_children[0], returns[0], depth)
+        [only] = returned
+        return self.contents(only.named_children[0], only, depth)
 
     def of_variable(self, name: str, node: Tree, at: Tree, depth: int) -> Contents:
         """Return what a variable holds after every change before it is used."""
