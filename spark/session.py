@@ -77,8 +77,9 @@ def is_of_this_machine(spark: SparkSession) -> bool:
 def prepare_for(spark: SparkSession, rows: int) -> None:
     """Choose settings by the number of rows that come now.
 
-    Of few rows most of a task is its start, so they are not divided among the cores; and to compile
-    a program for each stage takes longer than to do without. A session that somebody has set up
+    Of few rows most of a task is its start, so they are not divided among the cores; and to make
+    and compile programs for them takes longer than to interpret each expression. Without programs
+    for whole stages alone, Spark compiles more and smaller ones. A session that somebody has set up
     keeps what it was given.
     """
     if has_settings():
@@ -86,6 +87,7 @@ def prepare_for(spark: SparkSession, rows: int) -> None:
     are_many = rows >= FEW_ROWS
     spark.conf.set("spark.sql.shuffle.partitions", PARTITIONS if are_many else 1)
     spark.conf.set("spark.sql.codegen.wholeStage", are_many)
+    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if are_many else "NO_CODEGEN")
 
 
 def gather(frame: DataFrame, rows: int) -> DataFrame:

@@ -10,6 +10,7 @@ from tests.spark.world import World
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 WHOLE_STAGES = "spark.sql.codegen.wholeStage"
+EXPRESSIONS = "spark.sql.codegen.factoryMode"
 
 
 @pytest.fixture(autouse=True)
@@ -20,16 +21,20 @@ def few(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("rows", "partitions", "whole_stages"),
-    [(0, "1", "false"), (FEW_ROWS - 1, "1", "false"), (FEW_ROWS, "2", "true")],
+    ("rows", "settings"),
+    [
+        (0, ["1", "false", "NO_CODEGEN"]),
+        (FEW_ROWS - 1, ["1", "false", "NO_CODEGEN"]),
+        (FEW_ROWS, ["2", "true", "FALLBACK"]),
+    ],
 )
 def test_few_rows_are_neither_divided_nor_compiled_for(
-    spark: SparkSession, rows: int, partitions: str, whole_stages: str
+    spark: SparkSession, rows: int, settings: list[str]
 ) -> None:
     """Each piece of work is a task, and a reconciliation has sixty; each stage is a program."""
     prepare_for(spark, rows)
-    assert spark.conf.get(PARTITIONS) == partitions
-    assert spark.conf.get(WHOLE_STAGES) == whole_stages
+    names = (PARTITIONS, WHOLE_STAGES, EXPRESSIONS)
+    assert [spark.conf.get(name) for name in names] == settings
 
 
 def test_many_rows_are_judged_as_few_are(spark: SparkSession) -> None:
