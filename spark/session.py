@@ -78,14 +78,14 @@ def prepare_for(spark: SparkSession, rows: int) -> None:
     """Choose settings by the number of rows that come now.
 
     Of few rows most of a task is its start, so they are not divided among the cores; and to make
-    and compile programs for them takes longer than to interpret each expression. Without programs
-    for whole stages alone, Spark compiles more and smaller ones. A session that somebody has set up
-    keeps what it was given.
+    and compile programs for them takes longer than to interpret each expression. A session that
+    somebody has set up keeps what it was given.
     """
     if has_settings():
         return
     are_many = rows >= FEW_ROWS
     spark.conf.set("spark.sql.shuffle.partitions", PARTITIONS if are_many else 1)
+    # Both: with the first alone, Spark makes a program for each expression instead.
     spark.conf.set("spark.sql.codegen.wholeStage", are_many)
     spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if are_many else "NO_CODEGEN")
 

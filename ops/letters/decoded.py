@@ -115,7 +115,9 @@ def mark_place(text: str, at: int) -> Iterator[str]:
 
 def cut(text: str) -> Iterator[str]:
     """Yield a text in lines of the usual width."""
-    for start in range(0, min(len(text), WIDTH * MOST_LINES), WIDTH):
-        yield text[start : start + WIDTH]
-    if len(text) > WIDTH * MOST_LINES:
-        yield f"… {len(text) - WIDTH * MOST_LINES:,} characters more"
+    shown = text[: WIDTH * MOST_LINES]
+    for start in range(0, len(shown), WIDTH):
+        yield shown[start : start + WIDTH]
+    left_out = len(text) - len(shown)
+    if left_out:
+        yield f"… {left_out:,} characters more"

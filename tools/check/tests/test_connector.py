@@ -407,8 +407,10 @@ def test_failover_is_asked_for_where_the_server_has_it(
 ) -> None:
     """A standby needs slot.failover from version 17 on, and before that there is none."""
     around = Surroundings(worker=worker({}), server_version=version, standbys=standbys)
-    found = judge(Outbox(connector({"slot.failover": failover}), around))
-    assert [one for one in ids(found) if one != "outbox-table-unknown"] == ([rule] if rule else [])
+    outbox = Outbox(connector({"slot.failover": failover}), around)
+    found = [each for each in ids(judge(outbox)) if each != "outbox-table-unknown"]
+    expected = [rule] if rule else []
+    assert found == expected
 
 
 def test_a_heartbeat_table_without_replica_identity_is_found() -> None:

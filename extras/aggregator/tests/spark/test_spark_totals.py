@@ -11,7 +11,7 @@ from spark.judging.outcome import first_findings
 from spark.rows.frames import identify_landed, query
 from spark.settings import Settings
 from spark.topics import topics_to_land
-from tests.spark.world import SCHEMAS, SETTLED, World
+from tests.spark.world import SCHEMAS, SETTLED, World, as_frame
 
 BATCH_SCHEMA = "kind string, place string, offset bigint, event_id string, compared string"
 
@@ -124,8 +124,8 @@ def test_the_sums_are_those_of_the_simplest_way(spark: SparkSession) -> None:
     note(world, "position", f"batch.events/{SETTLED}", offset=len(log.records))
     topics = topics_to_land(Settings(), [part()])
     current = {position: range(end) for position, end in world.ends.items()}
-    landed = spark.createDataFrame(world.tables["landed"], SCHEMAS["landed"])
-    batch = spark.createDataFrame(world.tables["batch"], BATCH_SCHEMA)
+    landed = as_frame(spark, world.tables["landed"], SCHEMAS["landed"])
+    batch = as_frame(spark, world.tables["batch"], BATCH_SCHEMA)
     frames = {"landed": identify_landed(landed, current, topics), "batch": batch}
     found = query(part().frames["batch_sum"], frames).collect()
     wanted = {

@@ -39,8 +39,11 @@ def double(rows: list[Any], rng: random.Random) -> list[Any]:
 
 def swap_totals(rows: list[Any], rng: random.Random) -> list[Any]:
     """Give two rows each other's total."""
-    a, b = rng.sample([n for n, row in enumerate(rows) if row.total is not None], 2)
-    rows[a], rows[b] = rows[a]._replace(total=rows[b].total), rows[b]._replace(total=rows[a].total)
+    with_total = [n for n, row in enumerate(rows) if row.total is not None]
+    a, b = rng.sample(with_total, 2)
+    total_of_a, total_of_b = rows[a].total, rows[b].total
+    rows[a] = rows[a]._replace(total=total_of_b)
+    rows[b] = rows[b]._replace(total=total_of_a)
     return rows
 
 

@@ -26,10 +26,16 @@ def test_each_batch_says_who_wrote_it() -> None:
 
 def test_a_last_batch_that_was_cut_off_is_left_for_the_next_fetch() -> None:
     """Wherever a broker cuts its answer, whole batches are read and nothing of a half one is."""
-    whole, half = batch(0, 2), batch(2, 2, sequence=2)
-    for end in range(len(half)):
-        assert [found.first for found in read_batches(whole + half[:end])] == [0]
-    assert [found.first for found in read_batches(whole + half)] == [0, 2]
+    first, second = batch(0, 2), batch(2, 2, sequence=2)
+    for end in range(len(second)):
+        cut_off = second[:end]
+        assert first_offsets(first + cut_off) == [0]
+    assert first_offsets(first + second) == [0, 2]
+
+
+def first_offsets(data: bytes) -> list[int]:
+    """Return where each batch that is whole begins."""
+    return [found.first for found in read_batches(data)]
 
 
 def test_sequences_without_a_gap_are_one_writer_with_nothing_against_it() -> None:

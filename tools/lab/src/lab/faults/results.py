@@ -124,7 +124,9 @@ def as_findings(rows: list[list[str]]) -> list[Finding]:
 def as_inspection(row: Row) -> Inspection:
     """Return an inspection as it was before it was written."""
     runs = [(cell, seed) for cell, seed in row["runs"]]
-    findings = {name: as_findings(found) for name, found in row["findings"].items()}
+    findings = {}
+    for name, found in row["findings"].items():
+        findings[name] = as_findings(found)
     return Inspection(runs, row["verdict"], findings)
 
 
