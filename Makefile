@@ -29,22 +29,23 @@ LANES := test-together $(if $(LAKE),test-lake)
 BESIDE := $(LAKE)
 # copy: never {
 APART := $(UNIT_TESTS) tests/laws tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
-APART += $(addprefix tests/e2e/test_,guard.py parking.py spans.py)
+APART += $(addprefix tests/e2e/test_,guard.py parking.py repair.py replay.py spans.py)
 APART += $(addprefix tools/lab/tests/e2e/test_,faults.py ladder.py)
 APART += $(addprefix tools/lab/tests/integration/test_,check_live.py dedup_alone.py dedup_machine.py dedup_matrix.py dynamodb.py)
 # Of the lake's, so that no lane is much longer than the others.
-FROM_LAKE := tests/spark/test_retention.py
-LANES += test-apart
+FROM_LAKE := $(addprefix tests/spark/test_,lease.py retention.py)
+LANES += test-apart $(if $(CHECK),test-check)
 BESIDE += $(APART)
 # copy: }
 
 # Run tests below the others in priority, on other ports, and show in the end what they said:
-# $(call beside,name,distance of the ports,tests)
+# $(call beside,name,distance of the ports,tests), or $(call beside,name,distance of the ports,,folder with its own tests)
 define beside
 @mkdir -p .run
-@echo "beside the others: $(3); see .run/$(1).log"
-@TEST_RUN=$(1) TEST_PORTS=$$(($${TEST_PORTS:-15500} + $(2))) nice $(BIN)/pytest --durations=8 $(3) >.run/$(1).log 2>&1; \
-  code=$$?; cat .run/$(1).log; exit $$code
+@echo "beside the others: $(or $(3),$(4)); see .run/$(1).log"
+@cd $(or $(4),.) && TEST_RUN=$(1) TEST_PORTS=$$(($${TEST_PORTS:-15500} + $(2))) \
+  nice $(CURDIR)/$(BIN)/pytest --durations=8 $(3) >$(CURDIR)/.run/$(1).log 2>&1; \
+  code=$$?; cat $(CURDIR)/.run/$(1).log; exit $$code
 endef
 
 .DEFAULT_GOAL := help
@@ -85,7 +86,6 @@ laws: venv ## the business rule: redelivered, killed at each step, in conflict, 
 
 test: venv ## everything, on real parts; the containers apart
 	@$(BIN)/lint-imports
-	@$(if $(CHECK),cd $(CHECK) && $(CURDIR)/$(BIN)/pytest) # copy: never
 	@$(MAKE) --no-print-directory -j$(words $(LANES)) $(LANES)
 
 test-together: venv
@@ -95,9 +95,12 @@ test-lake: venv
 	$(call beside,test-lake,900,$(LAKE) $(addprefix --ignore=,$(FROM_LAKE)))
 
 # copy: never {
-.PHONY: test-apart
+.PHONY: test-apart test-check
 test-apart: venv
 	$(call beside,test-apart,300,$(APART) $(FROM_LAKE))
+
+test-check: venv
+	$(call beside,test-check,1200,,$(CHECK))
 
 # copy: }
 # copy: with ops {

@@ -69,6 +69,7 @@ def test_control_a_defect_in_the_rule_is_found(service: Copy) -> None:
     assert "LawBrokenError: two workers, each with messages that are rivals" in laws.output
 
 
+@pytest.mark.prove
 def test_the_demo_ends_with_a_good_verdict(service: Copy) -> None:
     """Every payment has its booking and its receipt, and each rejection its reason."""
     demo = service.pipeline("demo", "--payments", "500")

@@ -169,7 +169,8 @@ def holders() -> list[tuple[int, int]]:
     return query('select partition, "offset" from held_key order by held_at')
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.prove)])
+@pytest.mark.prove
+@pytest.mark.parametrize("rounds", [1, 3])
 def test_killed_again_and_again_nothing_is_lost_doubled_or_overtaken(
     stack: Stack, judge_since: JudgeSince, rounds: int
 ) -> None:
