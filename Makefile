@@ -28,12 +28,13 @@ LAKE := $(wildcard tests/spark tests/secured extras/*/tests/spark)
 LANES := test-together $(if $(LAKE),test-lake)
 BESIDE := $(LAKE)
 # copy: never {
+# What has a stack of its own comes first: the shared one, once it is up, is up to the end.
 APART := $(UNIT_TESTS) tests/laws tests/copy tests/integration/test_extras.py tests/integration/test_upgrade.py
-APART += $(addprefix tests/e2e/test_,guard.py parking.py repair.py replay.py spans.py)
 APART += $(addprefix tools/lab/tests/e2e/test_,faults.py ladder.py)
+APART += $(addprefix tests/e2e/test_,guard.py page.py parking.py refusals.py repair.py resend.py spans.py)
 APART += $(addprefix tools/lab/tests/integration/test_,check_live.py dedup_alone.py dedup_machine.py dedup_matrix.py dynamodb.py)
 # Of the lake's, so that no lane is much longer than the others.
-FROM_LAKE := $(addprefix tests/spark/test_,lease.py retention.py)
+FROM_LAKE := tests/spark/test_retention.py
 LANES += test-apart $(if $(CHECK),test-check)
 BESIDE += $(APART)
 # copy: }

@@ -67,6 +67,34 @@ def running(
     extras: dict[str, bool | int | str] = {}
     for number, (extra, process) in enumerate(extra_processes().items()):
         extras |= {process.switch: extra in started, process.port: ports + 20 + number}
+    with pytest.MonkeyPatch.context() as patch:
+        # By default the broker's least: a killed worker is missed sooner.
+        patch.setenv("SESSION_TIMEOUT_MS", str(session_seconds * 1000))
+        # Several stacks are up at once, most of them idle: by default each keeps Connect busy.
+        patch.setenv("CONNECTOR_POLL_MS", "100")
+        stack = claim_stack(name, ports, anew=anew, extras=extras, **more)
+        with stack.running():
+            yield stack
+
+
+@contextmanager
+def running_broker(name: str, ports: int) -> Iterator[Stack]:
+    """Run the broker of a stack with its topics, and nothing else: half of an idle stack's work."""
+    stack = claim_stack(name, ports, anew=True)
+    broker = stack.part("kafka")
+    stack.prepare([broker])
+    try:
+        stack.start_with_one_shots(broker)
+        yield stack
+    finally:
+        stack.down()
+
+
+def claim_stack(name: str, ports: int, *, anew: bool, **more: Any) -> Stack:
+    """Return a stack in a folder and on ports of its own, without the data of the run before.
+
+    That may have another schema, and Spark would compare it too.
+    """
     settings = Settings(
         run_dir=ROOT / ".run" / name,
         jars_dir=ROOT / ".run" / "jars",
@@ -76,22 +104,14 @@ def running(
         connect_port=ports + 72,
         audit_port=ports + 81,
         service_port=ports + 10,
-        extras=extras,
         **more,
     )
-    with pytest.MonkeyPatch.context() as patch:
-        # By default the broker's least: a killed worker is missed sooner.
-        patch.setenv("SESSION_TIMEOUT_MS", str(session_seconds * 1000))
-        # Several stacks are up at once, most of them idle: by default each keeps Connect busy.
-        patch.setenv("CONNECTOR_POLL_MS", "100")
-        stack = Stack(settings)
-        stack.claim()
-        nothing_was_up = stack.supervisor.state().owner == stack.me
-        if nothing_was_up and anew:
-            # Data of the run before may have another schema, and Spark would compare it too.
-            stack.remove_data()
-        with stack.running():
-            yield stack
+    stack = Stack(settings)
+    stack.claim()
+    nothing_was_up = stack.supervisor.state().owner == stack.me
+    if nothing_was_up and anew:
+        stack.remove_data()
+    return stack
 
 
 @pytest.fixture(scope="session")

@@ -52,17 +52,23 @@ def land(stack: Stack, lake: Path, env: dict[str, str]) -> str:
     return done.stderr
 
 
+@pytest.fixture(scope="module")
+def lake(spoiled_stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake in which all that others have left has landed, once for this file."""
+    found = tmp_path_factory.mktemp("spans") / "lake"
+    land(spoiled_stack, found, {})
+    return found
+
+
 @pytest.fixture
-def traced(spoiled: Stack, tmp_path: Path) -> Iterator[Traced]:
-    """Let the service and the audit receiver send spans, and land what others have left."""
+def traced(lake: Path, spoiled: Stack) -> Iterator[Traced]:
+    """Let the service and the audit receiver send spans."""
     with collecting() as collector:
         env = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
         try:
             for part in ("audit", "service"):
                 spoiled.start(part, env=env)
-            land(spoiled, tmp_path / "lake", {})
-            assert collector.spans == [], "without the setting landing sends none"
-            yield Traced(spoiled, collector, tmp_path / "lake")
+            yield Traced(spoiled, collector, lake)
         finally:
             for part in ("audit", "service"):
                 spoiled.start(part)
@@ -150,7 +156,7 @@ def test_control_what_nobody_has_sampled_has_no_spans(traced: Traced) -> None:
 
 
 def test_a_collector_that_does_not_answer_costs_spans_and_nothing_else(
-    spoiled: Stack, tmp_path: Path
+    lake: Path, spoiled: Stack
 ) -> None:
     """Every message is handled, audited and landed; the log says how many spans were dropped."""
     nobody = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
@@ -160,8 +166,8 @@ def test_a_collector_that_does_not_answer_costs_spans_and_nothing_else(
             spoiled.start(part, env=nobody)
         message_id = send_one([("traceparent", trace)])
         exactly_one([message_id])
-        said = land(spoiled, tmp_path / "lake", nobody)
-        assert read_landed(tmp_path / "lake", EVENT_TOPIC, message_id)
+        said = land(spoiled, lake, nobody)
+        assert read_landed(lake, EVENT_TOPIC, message_id)
         assert "spans were dropped" in said
         for part in ("audit", "service"):
             log = spoiled.log(part)

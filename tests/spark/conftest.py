@@ -1,4 +1,4 @@
-"""Topics of their own on a real broker."""
+"""Topics of their own on a real broker, which has nothing beside it."""
 
 from collections.abc import Iterator
 
@@ -6,12 +6,20 @@ import pytest
 
 from ops.stack.stack import Stack
 from tests.spark.topics import Topics
+from tests.stacks import PORTS, RUN, running_broker, within
+
+
+@pytest.fixture(scope="package")
+def broker_stack() -> Iterator[Stack]:
+    """Have it for this folder."""
+    with running_broker(f"{RUN}-broker", PORTS + 150) as stack:
+        yield stack
 
 
 @pytest.fixture
-def kafka(spoiled: Stack) -> str:
-    """A real broker."""
-    return spoiled.env()["KAFKA_BOOTSTRAP_SERVERS"]
+def kafka(broker_stack: Stack, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A real broker, where jobs that a test starts find it, too."""
+    return within(broker_stack, monkeypatch).settings.bootstrap_servers
 
 
 @pytest.fixture
