@@ -34,7 +34,7 @@ APART += $(addprefix tools/lab/tests/e2e/test_,faults.py ladder.py)
 APART += $(addprefix tests/e2e/test_,guard.py page.py parking.py refusals.py repair.py resend.py spans.py)
 APART += $(addprefix tools/lab/tests/integration/test_,check_live.py dedup_alone.py dedup_machine.py dedup_matrix.py dynamodb.py)
 # Of the lake's, so that no lane is much longer than the others.
-FROM_LAKE := tests/spark/test_retention.py
+FROM_LAKE := $(addprefix tests/spark/test_,old_runs.py retention.py)
 LANES += test-apart $(if $(CHECK),test-check)
 BESIDE += $(APART)
 # copy: }

@@ -155,6 +155,7 @@ def test_a_dead_audit_receiver_is_behind(
     exactly_one(ids)
 
 
+@pytest.mark.prove
 def test_a_dead_connect_is_behind(stack: Stack, impatient: None, reconcile: Reconcile) -> None:
     """Events that nobody publishes wait in the hops to their topics: they are not missing yet."""
     stack.stop("connect")

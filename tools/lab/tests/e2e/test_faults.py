@@ -29,7 +29,7 @@ SLICE = (
     "kafka.from-producer.lost-answer",
     "postgres.any-moment.kill",
     pytest.param("kafka.any-moment.kill", marks=pytest.mark.prove),
-    pytest.param("land.after-append.kill", marks=pytest.mark.prove),
+    "land.after-append.kill",
     pytest.param("everything.all-hops.cut", marks=pytest.mark.prove),
 )
 CELLS = {cell.name: cell for cell in all_cells()}
