@@ -40,13 +40,12 @@ BESIDE += $(APART)
 # copy: }
 
 # Run tests below the others in priority, on other ports, and show in the end what they said:
-# $(call beside,name,distance of the ports,tests), or $(call beside,name,distance of the ports,,folder with its own tests)
+# $(call beside,name,distance of the ports,tests)
 define beside
 @mkdir -p .run
-@echo "beside the others: $(or $(3),$(4)); see .run/$(1).log"
-@cd $(or $(4),.) && TEST_RUN=$(1) TEST_PORTS=$$(($${TEST_PORTS:-15500} + $(2))) \
-  nice $(CURDIR)/$(BIN)/pytest --durations=8 $(3) >$(CURDIR)/.run/$(1).log 2>&1; \
-  code=$$?; cat $(CURDIR)/.run/$(1).log; exit $$code
+@echo "beside the others: $(3); see .run/$(1).log"
+@TEST_RUN=$(1) TEST_PORTS=$$(($${TEST_PORTS:-15500} + $(2))) nice $(BIN)/pytest --durations=8 $(3) >.run/$(1).log 2>&1; \
+  code=$$?; cat .run/$(1).log; exit $$code
 endef
 
 .DEFAULT_GOAL := help
@@ -101,7 +100,7 @@ test-apart: venv
 	$(call beside,test-apart,300,$(APART) $(FROM_LAKE))
 
 test-check: venv
-	$(call beside,test-check,1200,,$(CHECK))
+	$(call beside,test-check,1200,-c $(CHECK)/pyproject.toml $(CHECK))
 
 # copy: }
 # copy: with ops {

@@ -79,7 +79,7 @@ def running(
 
 @contextmanager
 def running_broker(name: str, ports: int) -> Iterator[Stack]:
-    """Run the broker of a stack with its topics, and nothing else: half of an idle stack's work."""
+    """Run a broker with its topics, and nothing else: a whole stack costs twice as much to keep."""
     stack = claim_stack(name, ports, anew=True)
     broker = stack.part("kafka")
     stack.prepare([broker])

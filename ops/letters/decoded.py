@@ -95,10 +95,13 @@ def mark_field(lines: list[Line], field: str) -> Iterator[str]:
     if first:
         yield f"… {first} lines before"
     for number, (_, line) in enumerate(lines[first:last], first):
-        shown = line if len(line) <= WIDTH else f"{line[:WIDTH]}…"
-        yield f"{shown}{HERE}" if number in marked[:1] else shown
-    if len(lines) > last:
-        yield f"… {len(lines) - last} lines more"
+        is_too_long = len(line) > WIDTH
+        shown = f"{line[:WIDTH]}…" if is_too_long else line
+        is_marked = number in marked[:1]
+        yield f"{shown}{HERE}" if is_marked else shown
+    left_out = len(lines) - last
+    if left_out > 0:
+        yield f"… {left_out} lines more"
 
 
 def mark_place(text: str, at: int) -> Iterator[str]:

@@ -11,7 +11,7 @@ from tests.stacks import PORTS, RUN, running_broker, within
 
 @pytest.fixture(scope="package")
 def broker_stack() -> Iterator[Stack]:
-    """Have it for this folder."""
+    """Have this broker for the tests of this folder."""
     with running_broker(f"{RUN}-broker", PORTS + 150) as stack:
         yield stack
 

@@ -131,12 +131,16 @@ def test_what_the_field_copies_fails(name: str) -> None:
 
 def test_a_predicate_gets_a_pattern_that_matches() -> None:
     """The pattern in the fix, pasted, is one that the rule accepts."""
-    config = dict(COPIED["predicate"][0])
+    copied, _ = COPIED["predicate"]
+    config = dict(copied)
     found = lint(read_json("copied.json", json.dumps(config)), [])
     [finding] = [each for each in found if each.id == "predicate-matches-nothing"]
-    fix = json.loads(f"{{{finding.fix}}}")
-    again = lint(read_json("copied.json", json.dumps(config | fix)), [])
     others = [each for each in ids(found) if each != finding.id]
+
+    fix = json.loads(f"{{{finding.fix}}}")
+    fixed = json.dumps(config | fix)
+    again = lint(read_json("copied.json", fixed), [])
+
     assert ids(again) == others
 
 
@@ -292,10 +296,13 @@ def test_the_router_takes_a_time_without_a_zone() -> None:
 
 def test_rules_of_publications_are_for_pgoutput_alone() -> None:
     """Another plugin reads no publication, so that its name does not matter."""
-    other = connector({"plugin.name": "wal2json", "publication.name": None})
-    assert "publication-name-default" not in ids(lint([other, worker({})], [OUTBOX_SQL]))
-    own = connector({"publication.name": None})
-    assert "publication-name-default" in ids(lint([own, worker({})], [OUTBOX_SQL]))
+    nameless: Changes = {"publication.name": None}
+    own = connector(nameless)
+    other = connector({**nameless, "plugin.name": "wal2json"})
+    of_own = lint([own, worker({})], [OUTBOX_SQL])
+    of_other = lint([other, worker({})], [OUTBOX_SQL])
+    assert "publication-name-default" in ids(of_own)
+    assert "publication-name-default" not in ids(of_other)
 
 
 def test_an_outbox_of_another_database_has_one_note() -> None:
@@ -385,11 +392,13 @@ def test_a_config_map_may_hold_a_connector(tmp_path: Path) -> None:
 
 def test_a_shared_slot_is_found() -> None:
     """Two connectors of one server with the same slot: only one of them can run."""
-    other = connector({"topic.prefix": "other"}, "other.json")
-    found = lint([connector({}), other, worker({})], [OUTBOX_SQL])
-    assert ids(found) == ["slot-shared", "slot-shared"]
-    moved = connector({"database.hostname": "elsewhere"}, "other.json")
-    assert lint([connector({}), moved, worker({})], [OUTBOX_SQL]) == []
+    one = connector({})
+    neighbour = connector({"topic.prefix": "other"}, "other.json")
+    elsewhere = connector({"database.hostname": "elsewhere"}, "other.json")
+    of_one_server = lint([one, neighbour, worker({})], [OUTBOX_SQL])
+    of_two_servers = lint([one, elsewhere, worker({})], [OUTBOX_SQL])
+    assert ids(of_one_server) == ["slot-shared", "slot-shared"]
+    assert of_two_servers == []
 
 
 @pytest.mark.parametrize(

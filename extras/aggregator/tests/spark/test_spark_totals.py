@@ -69,7 +69,9 @@ def not_yet(world: World) -> None:
     send(world, "open", item())
     note(world, "open", send_batch(world, "missed", 2))
     unsummed = send_batch(world, "unsummed", 2)
-    note(world, "position", f"batch.events/{SETTLED}", offset=int(unsummed.rpartition("/")[2]) + 1)
+    _, _, first_offset = unsummed.rpartition("/")
+    summed_up_to = int(first_offset) + 1
+    note(world, "position", f"batch.events/{SETTLED}", offset=summed_up_to)
 
 
 # What is published of three items of 1 unit for 0.10 each, and what must be found.

@@ -70,13 +70,19 @@ def test_a_gap_in_a_sequence_is_reported_with_its_offset() -> None:
 
 def test_producer_ids_and_epochs_have_sequences_of_their_own() -> None:
     """Two producers in turn and a producer that was given a new epoch leave no gaps."""
-    data = batch(0) + batch(1, who=(8, 0)) + batch(2, sequence=1) + batch(3, who=(8, 0), sequence=1)
-    found = find_writers(read_batches(data + batch(4, who=(8, 1))))
-    assert {who: (writer.batches, writer.gaps) for who, writer in found.items()} == {
-        (7, 0): (2, []),
-        (8, 0): (2, []),
-        (8, 1): (1, []),
-    }
+    own, other, other_later = (7, 0), (8, 0), (8, 1)
+    batches = [
+        batch(0, who=own),
+        batch(1, who=other),
+        batch(2, who=own, sequence=1),
+        batch(3, who=other, sequence=1),
+        batch(4, who=other_later),
+    ]
+    found = find_writers(read_batches(b"".join(batches)))
+    counts = {who: writer.batches for who, writer in found.items()}
+    gaps = [gap for writer in found.values() for gap in writer.gaps]
+    assert counts == {own: 2, other: 2, other_later: 1}
+    assert gaps == []
 
 
 def test_a_batch_without_producer_id_epoch_or_sequence_is_nobodys() -> None:
