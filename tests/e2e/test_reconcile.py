@@ -176,6 +176,7 @@ def test_a_dead_connect_is_behind(stack: Stack, impatient: None, reconcile: Reco
     )
 
 
+@pytest.mark.prove
 def test_a_landing_that_does_not_run_is_behind(
     stack: Stack, impatient: None, spark: SparkSession
 ) -> None:
