@@ -57,7 +57,8 @@ def bench(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Measure speed, latency, memory and cost on a throwaway stack, beside what others do.
 
-    With --peers: speed, latency, and what one kill of the relay leaves, of other outboxes too.
+    With --peers: speed, latency by load, memory, log and disk, and what one kill of the relay
+    leaves, of other outboxes too.
 
     Exit 0 if every must is kept and, with --against, no ratio has fallen by more than 15 %, with
     --peers if this template lost nothing; 1 if not, 2 if nothing could be measured. A goal that is

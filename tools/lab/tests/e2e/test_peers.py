@@ -12,7 +12,7 @@ from lab.peers.arms import ARMS, POLLING, Arm
 from lab.peers.command import FOLDER, PARTS, Plan, measure, stop_template
 from lab.peers.count import Count, count
 from lab.peers.environments import LeftOutError
-from lab.peers.measure import WARM_UP, make_orders, measure_kill, trial
+from lab.peers.measure import RATES, WARM_UP, make_orders, measure_kill, trial
 from lab.peers.peer import run_peer
 from ops.settings import ROOT, Settings
 from ops.stack.stack import Stack, silently
@@ -50,9 +50,11 @@ def test_each_outbox_publishes_each_order_at_least_once(stack: Stack, name: str)
     arm = ARMS[name]
     plan = Plan(ORDERS, 1, SEED)
     row = measure(stack, silently, arm, python_of(arm), plan, 0)
-    latency, kill = row["latency_ms"], row["kill"]
+    loads, kill = row["loads"], row["kill"]
     assert row["orders_per_second"] > 1, row
-    assert 0 < latency["median"] <= latency["p99"], row
+    assert all(row[name] > 0 for name in ("memory_mb", "log_bytes", "disk_bytes")), row
+    assert all(0 < load["median"] <= load["p99"] for load in loads), row
+    assert [load["rate"] for load in loads] == list(RATES[: len(loads)]), row
     assert kill["orders"] == ORDERS, row
     assert kill["lost"] == 0, row
 

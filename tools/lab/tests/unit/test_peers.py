@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from lab.peers.command import (
     measure_all,
     prepare,
     summarize,
+    summarize_loads,
 )
 from lab.peers.count import Count, count
 from lab.peers.environments import (
@@ -34,14 +36,29 @@ from lab.peers.environments import (
     version_of,
 )
 from lab.peers.feed import Feed
-from lab.peers.measure import RATE, Kill, Latency, choose_moment, make_orders
-from lab.peers.page import bars, lines, render
+from lab.peers.measure import (
+    RATES,
+    Kill,
+    Load,
+    Speed,
+    choose_moment,
+    describe_load,
+    make_orders,
+)
+from lab.peers.page import bars, curves, lines, render
 from lab.peers.peer import HERE
+from lab.peers.takes import watch_memory
 from lab.peers.versions import read_pins, versions_of
 from ops.cli import app
 from ops.settings import Settings
-from ops.stack.supervisor import StackError
+from ops.stack.supervisor import StackError, until
 
+SPEED = Speed(432.1, memory_mb=512.3, log_bytes=1234.5, disk_bytes=678.9)
+LOADS = [
+    Load(50, 50.1, 61.2, 140.9),
+    Load(200, 199.0, 80.3, 200.4),
+    Load(500, 430.0, 900.0, 1800.0),
+]
 ORDERS = ["p1-o0", "p1-o1", "p1-o2", "p1-o3"]
 REQUIREMENTS = sorted(HERE.glob("*/requirements.txt"))
 
@@ -50,7 +67,7 @@ def document(*names: str, lost: int = 0, **more: Any) -> dict[str, Any]:
     """Return a document of these arms, each with one trial."""
     kill = Kill(Count(lost=lost, doubled=7, copies=9, orders=1000), seconds=12.3)
     arms = [ARMS[name] for name in names or ARMS]
-    rows = [as_row(arm, 432.1, Latency(61.2, 140.9), kill) for arm in arms]
+    rows = [as_row(arm, SPEED, LOADS, kill) for arm in arms]
     summaries = [summarize(arm, [row]) for arm, row in zip(arms, rows, strict=True)]
     basis = {"date": "2026-11-26", "machine": "somewhere", "command": "pipeline bench --peers"}
     counts = {"orders": 1000, "rounds": 1, "seed": 1}
@@ -264,23 +281,79 @@ def test_a_summary_has_medians_and_adds_up_what_the_kills_left() -> None:
     arm = ARMS["polling"]
     rates = (100.0, 900.0, 300.0)
     rows = [
-        as_row(arm, rate, Latency(rate / 10, rate), Kill(Count(1, 2, 3, 1000), rate))
+        as_row(
+            arm,
+            SPEED._replace(orders_per_second=rate),
+            [Load(50, 50, rate / 10, rate)],
+            Kill(Count(1, 2, 3, 1000), rate),
+        )
         for rate in rates
     ]
     found = summarize(arm, rows)
     assert found["orders_per_second"] == 300
-    assert found["latency_ms"] == {"median": 30, "p99": 300}
+    [load] = found["loads"]
+    assert load == {"rate": 50, "reached": 50, "median": 30, "p99": 300, "keeps_up": True}
     counted = {"lost": 3, "doubled": 6, "copies": 9, "orders": 3000}
     assert found["kill"] == counted | {"seconds": 300}
     assert found["kills"] == 3
 
 
+def test_an_arm_that_publishes_less_than_comes_does_not_keep_up() -> None:
+    """However late its events are, one that publishes as many as come keeps up."""
+    due = [n / 200 for n in range(400)]
+    late = describe_load(200, due, [moment + 3 for moment in due])
+    assert late.keeps_up()
+    assert (round(late.median), round(late.p99)) == (3000, 3000)
+    slow = describe_load(200, due, [2 * moment for moment in due])
+    assert round(slow.reached) == 100
+    assert not slow.keeps_up()
+
+
+def test_what_most_rounds_could_not_take_is_the_end_of_an_arm() -> None:
+    """One round that got further, or less far, changes nothing."""
+    far = [Load(50, 50, 1, 2), Load(200, 200, 1, 2), Load(500, 500, 1, 2), Load(1000, 600, 1, 2)]
+    usual = [*far[:2], Load(500, 300, 9, 99)]
+    loads = [load._asdict() for round_ in (far, usual, usual) for load in round_]
+    found = summarize_loads(loads)
+    assert [(load["rate"], load["keeps_up"]) for load in found] == [
+        (50, True),
+        (200, True),
+        (500, False),
+    ]
+
+
+def test_a_curve_ends_where_its_arm_is_saturated() -> None:
+    """The rate that is too much has no point, as its latency is only that of a queue."""
+    for chart in curves(document("polling", "debezium")["arms"]):
+        assert set(chart["lines"]) == {"polling", "debezium"}
+        assert chart["longest"] == 1
+        assert all(path.count("L") == 1 for path in chart["lines"].values())
+
+
+def test_memory_is_that_of_a_process_and_its_children() -> None:
+    """A child that takes more is seen while the block lasts, and a process that is gone is none."""
+    child = "held = bytearray(64 << 20); print(flush=True); input()"
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as process,
+        watch_memory([process.pid, 2**22 - 1]) as megabytes,
+    ):
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert until(lambda: megabytes[-1] > 64, 30), megabytes
+        process.communicate(b"\n")
+    assert max(megabytes) < 1024
+
+
 def test_a_terminal_shows_numbers_reasons_and_the_whole_configuration() -> None:
-    """A line for each arm, a sentence for each that is left out, and each text of its settings."""
+    """Lines for each arm, a sentence for each that is left out, and each text of its settings."""
     found = document(lost=3, left_out={"other": "it has no packages"})
     shown = list(lines(found))
-    [row] = [line for line in shown if line.startswith("messagekit ")]
-    assert row.split()[1:] == ["432", "61", "141", "3", "7", "1,000", "1", "12"]
+    speed, taken, loads = (line.split()[1:] for line in shown if line.startswith("messagekit "))
+    assert speed == ["432", "3", "7", "1,000", "1", "12"]
+    assert taken == ["512", "1,234", "679"]
+    assert loads == ["61", "/", "141", "80", "/", "200", "430/s", "-", "-", "-", "-"]
     assert "other is left out: it has no packages" in shown
     text = "\n".join(line.strip() for line in shown)
     for arm in ARMS.values():
@@ -293,7 +366,7 @@ def test_the_page_has_date_versions_machine_command_and_configuration() -> None:
     """What the numbers belong to is beside them, and the picture loads nothing."""
     found = document()
     page = render("page.md.j2", found, picture="peers.html")
-    for word in ("2026-11-26", "somewhere", "`pipeline bench --peers`", f"{RATE} a second"):
+    for word in ("2026-11-26", "somewhere", "`pipeline bench --peers`", f"{RATES[0]} a second"):
         assert word in page
     assert all(content in page for arm in ARMS.values() for content in arm.shown.values())
     assert all(f"\n### {name}\n" in page for name in ARMS)

@@ -9,17 +9,19 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from contract.samples import Sample
 from lab.environment import describe_machine, make_topic, throwaway_stack
 from lab.peers.arms import ARMS, TEMPLATE, Arm
 from lab.peers.environments import LeftOutError
 from lab.peers.measure import (
     LATENCY_SECONDS,
-    RATE,
+    RATES,
     Kill,
-    Latency,
+    Load,
+    Speed,
     make_orders,
     measure_kill,
-    measure_latency,
+    measure_loads,
     measure_speed,
     trial,
 )
@@ -33,6 +35,7 @@ FOLDER = "bench-peers"
 PARTS = ("postgres", "kafka", "connect", "service")
 PARTITIONS = 3
 FEWEST_ORDERS = 100  # fewer have no p99
+BATCHES = len(RATES) + 2  # of orders, in each round of an arm: every rate, the speed, the kill
 Row = dict[str, Any]
 Pythons = Mapping[str, Path]
 
@@ -152,25 +155,35 @@ def measure(  # noqa: PLR0913, PLR0917 - what a trial consists of
     """Measure one arm in one round, each time from nothing."""
     orders, _, seed = plan
     first = 3 * number
-    late = min(LATENCY_SECONDS * RATE, orders)
+    batch = BATCHES * number
+
+    def make(rate: int) -> list[Sample]:
+        count = min(LATENCY_SECONDS * rate, orders)
+        return make_orders(seed, batch + 3 + RATES.index(rate), count)
+
     title = f"{arm.name}, round {number + 1}"
     with step(f"{title}: speed"), trial(stack, arm, python, first) as tried:
-        rate = measure_speed(tried, make_orders(seed, first + 1, orders))
+        speed = measure_speed(tried, make_orders(seed, batch + 1, orders))
     with step(f"{title}: latency"), trial(stack, arm, python, first + 1) as tried:
-        latency = measure_latency(tried, make_orders(seed, first + 2, late))
+        loads = measure_loads(tried, make)
     with step(f"{title}: kill"), trial(stack, arm, python, first + 2) as tried:
-        kill = measure_kill(tried, make_orders(seed, first + 3, orders + 1), seed + number)
-    return as_row(arm, rate, latency, kill)
+        kill = measure_kill(tried, make_orders(seed, batch + 2, orders + 1), seed + number)
+    return as_row(arm, speed, loads, kill)
 
 
-def as_row(arm: Arm, rate: float, latency: Latency, kill: Kill) -> Row:
+def as_row(arm: Arm, speed: Speed, loads: Sequence[Load], kill: Kill) -> Row:
     """Return one trial for programs."""
     return {
         "arm": arm.name,
-        "orders_per_second": round(rate, 1),
-        "latency_ms": {name: round(value, 1) for name, value in latency._asdict().items()},
-        "kill": kill.counted._asdict() | {"seconds": round(kill.seconds, 1)},
+        **rounded(speed._asdict()),
+        "loads": [rounded(load._asdict()) for load in loads],
+        "kill": rounded(kill.counted._asdict() | {"seconds": kill.seconds}),
     }
+
+
+def rounded(values: Mapping[str, float]) -> Row:
+    """Return numbers as exact as they mean something."""
+    return {name: round(value, 1) for name, value in values.items()}
 
 
 def summarize(arm: Arm, rows: Sequence[Row]) -> Row:
@@ -182,15 +195,32 @@ def summarize(arm: Arm, rows: Sequence[Row]) -> Row:
         "arm": arm.name,
         "what": arm.what,
         "versions": versions_of(arm),
-        "orders_per_second": median(row["orders_per_second"] for row in rows),
-        "latency_ms": {
-            name: median(row["latency_ms"][name] for row in rows) for name in Latency._fields
-        },
+        **medians(rows, Speed._fields),
+        "loads": summarize_loads([load for row in rows for load in row["loads"]]),
         "kills": len(kills),
         "kill": counted | {"seconds": median(kill["seconds"] for kill in kills)},
         "differs": list(arm.differs),
         "configuration": dict(arm.shown),
     }
+
+
+def summarize_loads(loads: Sequence[Row]) -> list[Row]:
+    """Return the medians at each rate, up to the first that is more than the arm can take."""
+    found = []
+    for rate in RATES:
+        at_rate = [load for load in loads if load["rate"] == rate]
+        if not at_rate:
+            break
+        load = Load(**medians(at_rate, Load._fields))
+        found.append(load._asdict() | {"keeps_up": load.keeps_up()})
+        if not load.keeps_up():
+            break
+    return found
+
+
+def medians(rows: Sequence[Row], names: Sequence[str]) -> Row:
+    """Return the median of each of these numbers."""
+    return {name: median(row[name] for row in rows) for name in names}
 
 
 def save(folder: Path, document: Row) -> Path:

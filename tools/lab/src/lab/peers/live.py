@@ -1,6 +1,6 @@
 """An arm at work, as every measurement sees it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from contract.samples import Sample
@@ -10,6 +10,7 @@ from lab.peers.relay import Relay
 class Live(NamedTuple):
     """How an arm gets orders, what publishes them, and what its database says of them."""
 
+    env: Mapping[str, str]  # where its database is
     send: Callable[[Sample], None]
     relay: Relay
     written: Callable[[], int]  # orders

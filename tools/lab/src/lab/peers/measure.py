@@ -1,4 +1,4 @@
-"""What is measured of an arm: its speed, its latency, and what one kill of its relay leaves."""
+"""What is measured of an arm: its speed, what it takes, its latency, what a kill of it leaves."""
 
 import random
 import time
@@ -16,23 +16,40 @@ from lab.peers.count import Count, count
 from lab.peers.live import Live
 from lab.peers.peer import WRITER
 from lab.peers.relay import NAME
+from lab.peers.takes import read_disk, read_log, watch_memory
 from ops.stack.stack import Stack
-from ops.stack.supervisor import StackError
+from ops.stack.supervisor import StackError, until
 
 WARM_UP = 20
-RATE = 50  # orders a second, for latency
-LATENCY_SECONDS = 30
+RATES = (50, 200, 500, 1000, 2000, 4000, 8000)  # orders a second, for latency
+LATENCY_SECONDS = 20  # of each rate, if there are enough orders
+KEEPS_UP = 0.9  # an arm that publishes less of a rate is saturated
 SILENT_SECONDS = 60
 # After a kill: a lease of a minute has to end, or a worker is missed by its group for five.
 RECOVERY_SECONDS = 400
 NOTE_SECONDS = 150  # Connect stores its offsets once a minute, if nobody says otherwise
 
 
-class Latency(NamedTuple):
-    """Milliseconds from when an order is due to when its event is read."""
+class Speed(NamedTuple):
+    """Orders a second, and what they took."""
 
+    orders_per_second: float
+    memory_mb: float  # of what writes and what publishes, at most
+    log_bytes: float  # of an order
+    disk_bytes: float  # of an order, and still there afterwards
+
+
+class Load(NamedTuple):
+    """What became of orders at one rate: milliseconds from when one is due to its event."""
+
+    rate: int
+    reached: float  # events a second
     median: float
     p99: float
+
+    def keeps_up(self) -> bool:
+        """Return whether the arm can take that many."""
+        return self.reached >= KEEPS_UP * self.rate
 
 
 class Kill(NamedTuple):
@@ -69,6 +86,11 @@ class Trial(NamedTuple):
         """Return the processes whose logs may say why."""
         names = (WRITER, NAME, "service", "connect")
         return [name for name in names if self.stack.supervisor.identity(name)]
+
+    def processes(self) -> list[int]:
+        """Return the processes of the arm: what writes, and what publishes."""
+        found = map(self.stack.supervisor.identity, self.started())
+        return [identity.pid for identity in found if identity]
 
 
 def make_orders(seed: int, number: int, orders: int) -> list[Sample]:
@@ -107,26 +129,60 @@ def sending(live: Live, orders: Iterator[Sample]) -> Iterator[Future[None]]:
         sent.result()
 
 
-def measure_speed(tried: Trial, orders: Sequence[Sample]) -> float:
-    """Return orders a second, from before the first is sent until the last event is read."""
-    started = time.perf_counter()
-    with sending(tried.live, iter(orders)):
-        tried.read_all(orders)
-    last = max(tried.arrivals.first[order.order_id] for order in orders)
-    return len(orders) / (last - started)
+def measure_speed(tried: Trial, orders: Sequence[Sample]) -> Speed:
+    """Hand over all orders; the time ends when the last event is read."""
+    live = tried.live
+    disk = read_disk(live.env)
+    log = read_log(live.env)
+    with watch_memory(tried.processes()) as megabytes:
+        started = time.perf_counter()
+        with sending(live, iter(orders)):
+            tried.read_all(orders)
+        last = max(tried.arrivals.first[order.order_id] for order in orders)
+        seconds = last - started
+        until(lambda: live.waiting() == 0, SILENT_SECONDS)  # what is published is marked later
+    log = read_log(live.env) - log
+    disk = read_disk(live.env) - disk
+    count = len(orders)
+    return Speed(
+        orders_per_second=count / seconds,
+        memory_mb=max(megabytes),
+        log_bytes=log / count,
+        disk_bytes=disk / count,
+    )
 
 
-def measure_latency(tried: Trial, orders: Sequence[Sample]) -> Latency:
+def measure_loads(tried: Trial, make: Callable[[int], Sequence[Sample]]) -> list[Load]:
+    """Measure at one rate after the other, up to the first that is more than the arm can take."""
+    loads = []
+    for rate in RATES:
+        load = measure_latency(tried, make(rate), rate)
+        loads.append(load)
+        if not load.keeps_up():
+            break
+    return loads
+
+
+def measure_latency(tried: Trial, orders: Sequence[Sample], rate: int) -> Load:
     """Send each order when it is due, however late those before it are: the wait counts too."""
     start = time.perf_counter()
-    due = [start + n / RATE for n in range(len(orders))]
+    due = [start + n / rate for n in range(len(orders))]
     with sending(tried.live, wait_for_each(orders, due)):
         tried.read_all(orders)
-    delays = [
-        (tried.arrivals.first[order.order_id] - then) * 1000
-        for order, then in zip(orders, due, strict=True)
-    ]
-    return Latency(median(delays), quantiles(delays, n=100)[98])
+    came = [tried.arrivals.first[order.order_id] for order in orders]
+    return describe_load(rate, due, came)
+
+
+def describe_load(rate: int, due: Sequence[float], came: Sequence[float]) -> Load:
+    """Return what became of orders by when they were due and when their events came."""
+    delays = []
+    for moment, then in zip(due, came, strict=True):
+        seconds = then - moment
+        delays.append(seconds * 1000)
+    *_, p99 = quantiles(delays, n=100)
+    span = max(came) - min(came)
+    reached = (len(came) - 1) / span
+    return Load(rate, reached, median(delays), p99)
 
 
 def wait_for_each(orders: Sequence[Sample], due: Sequence[float]) -> Iterator[Sample]:

@@ -1,14 +1,26 @@
-"""What people read of the peers: a table and the settings on a terminal, and two pages."""
+"""What people read of the peers: tables and the settings on a terminal, and two pages."""
 
 from collections.abc import Iterator, Sequence
+from math import log10
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from lab.charts import HEIGHT, make_charts
 from lab.pages import fill_template, write_pages
+from lab.peers.measure import RATES
 
 Row = dict[str, Any]
-HEAD = ("orders/s", "median ms", "p99 ms", "lost", "doubled", "of", "kills", "s after")
-WIDEST = 24
+Point = tuple[float, float]
+WIDEST = 26
+POWERS_OF_TEN = range(1, 6)  # of milliseconds, as far as they are drawn
+
+
+class Table(NamedTuple):
+    """Numbers of each arm."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[str]]]  # arm, cells
 
 
 def write(document: Row, output: Path) -> None:
@@ -23,27 +35,59 @@ def render(template: str, document: Row, **more: str) -> str:
         template,
         document=document,
         arms=document["arms"],
-        head=HEAD,
-        cells=cells,
+        tables=make_tables(document["arms"]),
         basis=basis(document),
         bars=bars(document["arms"]),
+        curves=curves(document["arms"]),
+        rates=RATES,
         **more,
     )
 
 
-def cells(row: Row) -> list[str]:
-    """Return the numbers of one arm, in the sequence of the head."""
+def make_tables(arms: Sequence[Row]) -> list[Table]:
+    """Return everything that was measured."""
+    speeds = [(row["arm"], cells_of_speed(row)) for row in arms]
+    taken = [(row["arm"], cells_of_what_it_takes(row)) for row in arms]
+    loads = [(row["arm"], cells_of_loads(row)) for row in arms]
+    return [
+        Table(
+            "Speed, and one kill of the relay",
+            ("orders/s", "lost", "doubled", "of", "kills", "s after"),
+            speeds,
+        ),
+        Table("What it takes", ("memory MB", "log B", "disk B"), taken),
+        Table("Milliseconds by orders a second", [f"{rate:,}/s" for rate in RATES], loads),
+    ]
+
+
+def cells_of_speed(row: Row) -> list[str]:
+    """Return how fast an arm is, and what the kills left."""
     kill = row["kill"]
     return [
         f"{row['orders_per_second']:,.0f}",
-        f"{row['latency_ms']['median']:,.0f}",
-        f"{row['latency_ms']['p99']:,.0f}",
         f"{kill['lost']:,}",
         f"{kill['doubled']:,}",
         f"{kill['orders']:,}",
         f"{row['kills']}",
         f"{kill['seconds']:,.0f}",
     ]
+
+
+def cells_of_what_it_takes(row: Row) -> list[str]:
+    """Return the memory of an arm, and the bytes of an order."""
+    return [f"{row[name]:,.0f}" for name in ("memory_mb", "log_bytes", "disk_bytes")]
+
+
+def cells_of_loads(row: Row) -> list[str]:
+    """Return median and p99 at each rate; the first that is too much says what the arm can take."""
+    shown = [
+        f"{load['median']:,.0f} / {load['p99']:,.0f}"
+        if load["keeps_up"]
+        else f"{load['reached']:,.0f}/s"
+        for load in row["loads"]
+    ]
+    left = len(RATES) - len(shown)
+    return shown + ["-"] * left
 
 
 def basis(document: Row) -> str:
@@ -60,8 +104,11 @@ def bars(arms: Sequence[Row]) -> list[Row]:
     """Return a picture for each measure: of every arm, its number and its part of the largest."""
     measures = {
         "orders/s": [row["orders_per_second"] for row in arms],
-        "latency, median ms at 50 orders/s": [row["latency_ms"]["median"] for row in arms],
-        "latency, p99 ms at 50 orders/s": [row["latency_ms"]["p99"] for row in arms],
+        f"latency, median ms at {RATES[0]} orders/s": [row["loads"][0]["median"] for row in arms],
+        f"latency, p99 ms at {RATES[0]} orders/s": [row["loads"][0]["p99"] for row in arms],
+        "memory of what writes and what publishes, MB": [row["memory_mb"] for row in arms],
+        "PostgreSQL's log, bytes of an order": [row["log_bytes"] for row in arms],
+        "PostgreSQL's disk, bytes of an order that stay": [row["disk_bytes"] for row in arms],
         "lost after a kill, of 10,000 orders": [scale(row, "lost") for row in arms],
         "doubled after a kill, of 10,000 orders": [scale(row, "doubled") for row in arms],
     }
@@ -69,12 +116,50 @@ def bars(arms: Sequence[Row]) -> list[Row]:
         {
             "title": title,
             "rows": [
-                {"arm": row["arm"], "value": f"{value:,.0f}", "part": 100 * value / most}
+                {"arm": row["arm"], "value": f"{value:,.0f}", "part": 100 * max(0, value) / most}
                 for row, value in zip(arms, values, strict=True)
             ],
         }
         for title, values in measures.items()
         for most in [max(values) or 1]
+    ]
+
+
+def curves(arms: Sequence[Row]) -> list[Row]:
+    """Return a chart of median and p99: the rates side by side, and powers of ten upwards.
+
+    A line ends where its arm is saturated.
+    """
+    series = {name: lines_of(arms, name) for name in ("median", "p99")}
+    drawn = {name: lines for name, lines in series.items() if lines}
+    places = {row["arm"]: number for number, row in enumerate(arms)}
+    return [chart | {"grid": grid(chart["most"]), "places": places} for chart in make_charts(drawn)]
+
+
+def lines_of(arms: Sequence[Row], name: str) -> dict[str, list[Point]]:
+    """Return the line of each arm that can take any of the rates."""
+    lines = {row["arm"]: points_of(row, name) for row in arms}
+    return {arm: points for arm, points in lines.items() if points}
+
+
+def points_of(row: Row, name: str) -> list[Point]:
+    """Return where the line of an arm goes through."""
+    kept_up = [load for load in row["loads"] if load["keeps_up"]]
+    return [(RATES.index(load["rate"]), scaled(load[name])) for load in kept_up]
+
+
+def scaled(milliseconds: float) -> float:
+    """Return where a latency is drawn; nothing is faster than a millisecond."""
+    return log10(max(1, milliseconds))
+
+
+def grid(most: float) -> list[Row]:
+    """Return the lines of a chart that stand for 10, 100, 1,000 milliseconds and so on."""
+    top = 0.96 * HEIGHT
+    return [
+        {"label": f"{10**power:,}", "at": f"{HEIGHT - top * power / most:.1f}"}
+        for power in POWERS_OF_TEN
+        if power <= most
     ]
 
 
@@ -85,10 +170,13 @@ def scale(row: Row, name: str) -> float:
 
 
 def lines(document: Row) -> Iterator[str]:
-    """Yield a line for each arm, then how each is set up."""
-    yield f"{'':<{WIDEST}}" + to_the_right(HEAD)
-    for row in document["arms"]:
-        yield f"{row['arm']:<{WIDEST}}" + to_the_right(cells(row))
+    """Yield a line for each arm in each table, then how each is set up."""
+    for title, head, rows in make_tables(document["arms"]):
+        yield title
+        yield f"{'':<{WIDEST}}" + to_the_right(head)
+        for arm, cells in rows:
+            yield f"{arm:<{WIDEST}}" + to_the_right(cells)
+        yield ""
     for name, reason in document["left_out"].items():
         yield f"{name} is left out: {reason}"
     yield basis(document)
@@ -113,4 +201,4 @@ def describe(row: Row) -> Iterator[str]:
 
 def to_the_right(columns: Sequence[str]) -> str:
     """Return columns of one width."""
-    return "".join(f"{column:>11}" for column in columns)
+    return "".join(f"{column:>15}" for column in columns)

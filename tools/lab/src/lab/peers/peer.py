@@ -49,6 +49,7 @@ def run_peer(peer: Peer, stack: Stack, python: Path, number: int) -> Iterator[Li
             stack.supervisor.spawn(WRITER, module(python, f"lab.peers.{peer.folder}.writer"), env)
             feed.accept(stack.supervisor, WRITER)
             yield Live(
+                env=env,
                 send=feed.send,
                 relay=relay,
                 written=partial(read_number, env, peer.written),

@@ -48,7 +48,8 @@ def worker(stack: Stack, env: Env, folder: Path, number: int) -> Relay:
     spawn = partial(stack.supervisor.spawn, NAME, command, env)
 
     def start() -> None:
-        override(folder / "worker.properties", machine_lines(stack, url, number), file)
+        group = f"{folder.name}-{number}"
+        override(folder / "worker.properties", machine_lines(stack, url, group), file)
         spawn()
         until(lambda: not answers(f"{url}/health"), SECONDS)
         register(stack, url, connector(stack, env, folder))
@@ -56,9 +57,11 @@ def worker(stack: Stack, env: Env, folder: Path, number: int) -> Relay:
     return Relay(NAME, start, spawn)
 
 
-def machine_lines(stack: Stack, url: str, number: int) -> dict[str, str]:
-    """Return what the settings leave to the machine, and names that no earlier worker had."""
-    group = f"peer-{number}"
+def machine_lines(stack: Stack, url: str, group: str) -> dict[str, str]:
+    """Return what the settings leave to the machine, and names that no earlier worker had.
+
+    With the topics of another one, a connector would go on where the other's database ended.
+    """
     return {
         "bootstrap.servers": stack.settings.bootstrap_servers,
         "listeners": url,

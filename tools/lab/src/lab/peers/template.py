@@ -40,6 +40,7 @@ def run_template(
         start()
         stack.start("service", env=dict(settings))
         yield Live(
+            env=env,
             send=send,
             relay=Relay("connect", start, start),
             written=partial(read_number, env, WRITTEN),
