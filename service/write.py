@@ -135,14 +135,10 @@ def write_on(
     parameters = {"subscriber": subscriber, "items": rows(items, subscriber, rule), **bound}
     returned = connection.execute(statement(fresh, rule), parameters)
     event_types = {row.message_id: row.event_type for row in returned}
-    repeats = []
-    for message_id, event_type in event_types.items():
-        if event_type is None:
-            repeats.append(messages[message_id])
+    repeats = [message_id for message_id, event_type in event_types.items() if event_type is None]
     known: dict[str, Handled] = {}
     if repeats:
-        repeated_rows = rows(repeats, subscriber, rule)
-        known = find_known(connection, subscriber, repeated_rows, rule)
+        known = find_known(connection, subscriber, repeats, rule)
     outcomes = rule.outcomes()
     for message_id, message in messages.items():
         if message_id not in event_types:
@@ -156,10 +152,14 @@ def write_on(
 
 
 def find_known(
-    connection: Connection, subscriber: str, items: str, rule: Rule
+    connection: Connection, subscriber: str, message_ids: Sequence[str], rule: Rule
 ) -> dict[str, Handled]:
     """Return what is known of messages that were handled before."""
-    parameters = {"subscriber": subscriber, "items": items}
+    items = []
+    for message_id in message_ids:
+        event_id = derive_event_id(message_id, subscriber)
+        items.append({"message_id": message_id, "event_id": event_id})
+    parameters = {"subscriber": subscriber, "items": to_json(items).decode()}
     outcomes = rule.outcomes()
     known = {}
     for row in connection.execute(known_statement(rule), parameters):
@@ -244,7 +244,7 @@ def letter_row(letter: DeadLetter, subscriber: str) -> dict[str, Any]:
 def message_row(message: Message, subscriber: str, further_types: list[str]) -> dict[str, Any]:
     """Return what is stored of a message, whatever the rule; its ids are derived from its own."""
     message_id = message.message_id
-    event_id = derive("event", message_id, subscriber)
+    event_id = derive_event_id(message_id, subscriber)
     row = {
         **message.record.place,
         "is_message": True,
@@ -259,6 +259,11 @@ def message_row(message: Message, subscriber: str, further_types: list[str]) -> 
             event_type: derive(event_type, message_id, subscriber) for event_type in further_types
         }
     return row
+
+
+def derive_event_id(message_id: str, subscriber: str) -> str:
+    """Return the id of the event that decides on a message."""
+    return derive("event", message_id, subscriber)
 
 
 def trace_columns(trace: Trace | None, event_id: str) -> dict[str, str]:

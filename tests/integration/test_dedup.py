@@ -17,7 +17,7 @@ from service.handler import split_conflicts
 from service.write import write
 from tests.builders import record, value
 from tests.client import TOPIC, connect, counts, fresh, query
-from tests.own_service import own_service
+from tests.own_service import make_topic, own_service
 from tests.stores import OWN_TABLES, SQL, STORES, table_of
 from tests.unit.compose_file import read_compose
 
@@ -40,7 +40,7 @@ def test_a_store_without_its_tables_ends_the_service_in_one_sentence(
     group = fresh("group")
     with (
         without_table(name),
-        own_service(spoiled, TOPIC, GROUP_ID=group, DEDUP_STORE=name) as service,
+        own_service(spoiled, make_topic(), GROUP_ID=group, DEDUP_STORE=name) as service,
     ):
         sentence = service.sentence()
     assert sentence.startswith(f'database: relation "{table_of(name)}" does not exist: ')
