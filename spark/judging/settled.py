@@ -1,8 +1,7 @@
 """What both sides hold at positions that cannot move any more."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -24,13 +23,7 @@ from spark.kafka import positions
 from spark.kafka.positions import Position
 from spark.kafka.topic_ids import Seen, earlier_names, find_topic_ids, name_topics, read_seen
 from spark.lake.landed_tables import is_landed, landed_positions, read_landed
-from spark.landing.landing_query import (
-    Start,
-    find_start,
-    hold_landing,
-    landed_so_far,
-    start_landing_at,
-)
+from spark.landing.landing_query import hold_landing, landed_so_far, start_landing
 from spark.parts import Part
 from spark.rows.frames import Frames, read_ledger
 from spark.rows.held import hold_rows
@@ -128,11 +121,7 @@ def settle(
 
     group = look_at_group(admin, settings.group_id, topics.input)
     password_file = settings.reconciler_password_file
-    with (
-        ExitStack() as held,
-        open_snapshots(settings.databases(), password_file) as snapshots,
-    ):
-        start = get_ready_to_land(held, spark, settings, topics) if options.land else None
+    with open_snapshots(settings.databases(), password_file) as snapshots:
         select = select_since(horizon, snapshots) if horizon else select_all
         frames = read_tables(spark, settings.subscriber, snapshots, select)
         frames |= read_tables_of_extras(spark, snapshots, parts)
@@ -151,11 +140,9 @@ def settle(
         if horizon:
             refuse_other_topics(horizon, topic_ids, ends_of(current.items()))
 
+        has_landed = options.land and land_here(spark, settings, topics)
         behind = []
-        if start:
-            start_landing_at(spark, settings, start.result(), once=True).awaitTermination()
-            held.close()  # from here on, another one may land
-        else:
+        if not has_landed:
             behind = wait_until_landed(spark, settings, topics, current, patience)
         if former:
             events = (*topics.events, *former)
@@ -245,20 +232,15 @@ def former_topics(
     return former
 
 
-def get_ready_to_land(
-    held: ExitStack, spark: SparkSession, settings: Settings, topics: Topics
-) -> Future[Start] | None:
-    """Find on a thread where landing starts; return None if another landing is at work.
-
-    That makes the tables that are missing. It takes as long as to read the databases, and neither
-    needs the other.
-    """
+def land_here(spark: SparkSession, settings: Settings, topics: Topics) -> bool:
+    """Land what is there now; return False if another landing is at work."""
     try:
-        held.enter_context(hold_landing(spark, settings, topics.all()))
+        with hold_landing(spark, settings, topics.all()):
+            query = start_landing(spark, settings, topics.all(), once=True)
+            query.awaitTermination()
     except BlockingIOError:
-        return None
-    thread = held.enter_context(ThreadPoolExecutor(1))
-    return thread.submit(find_start, spark, settings, topics.all())
+        return False
+    return True
 
 
 def wait_until_landed(

@@ -122,24 +122,12 @@ def start_landing(
     once: bool,
     append: Append = append_batch,
 ) -> StreamingQuery:
-    """Start the query where its checkpoint ends, or after the tables' last rows if that is lost."""
-    start = find_start(spark, settings, topics)
-    return start_landing_at(spark, settings, start, once=once, append=append)
-
-
-def start_landing_at(
-    spark: SparkSession,
-    settings: Settings,
-    start: Start,
-    *,
-    once: bool,
-    append: Append = append_batch,
-) -> StreamingQuery:
-    """Start the query.
+    """Start the query where its checkpoint ends, or after the tables' last rows if that is lost.
 
     A batch that was begun and not committed comes again first. What of it has landed is left out.
     """
     query_id: Future[str] = Future()
+    start = find_start(spark, settings, topics)
     checkpoint = checkpoint_path(settings.delta_root)
     unfinished = unfinished_batch(spark, checkpoint)
     admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))

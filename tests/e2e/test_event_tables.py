@@ -9,7 +9,7 @@ from contract.events import EVENTS, Event
 from contract.samples import every_sample
 from ops.stack.stack import Stack
 from spark.event_tables import update_table
-from spark.landing.landing_query import start_landing
+from spark.judging.settled import land_here
 from spark.parts import load_parts
 from spark.settings import Settings
 from spark.topics import topics_to_land
@@ -58,8 +58,7 @@ def test_the_events_of_every_sample_have_their_rows(stack: Stack, spark: SparkSe
     assert all(expected.values())
 
     settings = Settings()
-    topics = topics_to_land(settings, load_parts())
-    start_landing(spark, settings, topics.all(), once=True).awaitTermination()
+    land_here(spark, settings, topics_to_land(settings, load_parts()))
     for event in EVENTS:
         table = update_table(spark, settings.delta_root, event)
         rows = table.where(table.message_id.startswith(f"{run}-")).collect()
