@@ -78,9 +78,12 @@ class Trial(NamedTuple):
 
     def read_until(self, missing: Callable[[], str], silent_seconds: float) -> None:
         """Read until nothing is missing; report what is when nothing more comes."""
-        if not self.arrivals.read_until(lambda: not missing(), silent_seconds):
-            logs = "".join(self.stack.supervisor.tail(name) for name in self.started())
-            raise StackError(f"{missing()}, and nothing has come for {silent_seconds} s{logs}")
+        has_all = self.arrivals.read_until(lambda: not missing(), silent_seconds)
+        if has_all:
+            return
+        tails = map(self.stack.supervisor.tail, self.started())
+        logs = "".join(tails)
+        raise StackError(f"{missing()}, and nothing has come for {silent_seconds} s{logs}")
 
     def started(self) -> list[str]:
         """Return the processes whose logs may say why."""

@@ -130,10 +130,18 @@ def curves(arms: Sequence[Row]) -> list[Row]:
 
     A line ends where its arm is saturated.
     """
-    series = {name: lines_of(arms, name) for name in ("median", "p99")}
-    drawn = {name: lines for name, lines in series.items() if lines}
+    series = {}
+    for name in ("median", "p99"):
+        lines = lines_of(arms, name)
+        if lines:
+            series[name] = lines
     places = {row["arm"]: number for number, row in enumerate(arms)}
-    return [chart | {"grid": grid(chart["most"]), "places": places} for chart in make_charts(drawn)]
+    charts = []
+    for chart in make_charts(series):
+        chart["grid"] = grid(chart["most"])
+        chart["places"] = places
+        charts.append(chart)
+    return charts
 
 
 def lines_of(arms: Sequence[Row], name: str) -> dict[str, list[Point]]:
