@@ -107,6 +107,7 @@ def test_what_was_mended_is_sent_again_once(nothing_open: None) -> None:
     exactly_one(ids)
 
 
+@pytest.mark.prove
 def test_a_replay_reconciles(stack: Stack, judge_since: JudgeSince) -> None:
     """A record that is sent again and dead again is one more record with a letter of its own."""
     wrong = fresh("wrong")

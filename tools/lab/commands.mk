@@ -38,8 +38,8 @@ prove-clients: venv ## producers in Python, Java and Connect that lose acknowled
 prove-refusals: venv ## every change of the database that refuses messages, under load
 	@$(PROVE) tests/e2e/test_refusals.py
 
-prove-letters: venv ## 1,000 dead letters of twelve reasons, worked off by a replay that is killed again and again; keys that wait, under kills
-	@$(PROVE) tests/e2e/test_letters_trial.py tests/e2e/test_parking.py
+prove-letters: venv ## 1,000 dead letters of twelve reasons, worked off by a replay that is killed again and again, and what reconciliation says of one; keys that wait, under kills
+	@$(PROVE) $(addprefix tests/e2e/test_,letters_trial.py parking.py replay.py)
 
 prove-trace: venv ## one order among a million, through every hop, in two seconds
 	@$(PROVE) tests/e2e/test_trace.py

@@ -70,7 +70,7 @@ def test_a_client_that_loses_acknowledgements_doubles_nothing(
     assert control["total"]["without_producer_id"] == control["total"]["batches"] > 0
 
 
-@pytest.mark.parametrize("client", ["python", "java"])
+@pytest.mark.parametrize("client", ["python", pytest.param("java", marks=pytest.mark.prove)])
 def test_a_transactional_producer_is_proved_as_one(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, client: str
 ) -> None:
