@@ -147,7 +147,7 @@ def main(
     consumer = RecordConsumer(settings, stop.asked.is_set)
     serve_health(settings, engine, consumer)
     admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
-    keep_measuring(consumer.progress, admin, settings.input_topic)
+    keep_measuring(consumer.progress, admin, settings.input_topic, settings.stuck_seconds)
     with leaving(consumer, stop):
         parking = None
         with suppress(AbandonedError):

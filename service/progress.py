@@ -6,11 +6,14 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+import structlog
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 
 from access.kafka_login import renew_password
 from service.metrics import LAG
+
+log = structlog.get_logger()
 
 MEASURE_SECONDS = 2.0
 BROKER_SECONDS = 5.0
@@ -75,16 +78,33 @@ class Progress:
         return ""
 
 
-def keep_measuring(progress: Progress, admin: AdminClient, topic: str) -> None:
-    """Measure in a thread, until the process ends."""
+def keep_measuring(
+    progress: Progress, admin: AdminClient, topic: str, stuck_seconds: float
+) -> None:
+    """Measure in a thread, until the process ends, and log when a partition gets stuck.
+
+    The consumer itself cannot say it while it waits for a server that hangs.
+    """
     find = partial(find_ends, admin, topic)
 
     def measure() -> None:
+        is_stuck = False
         while True:
             progress.measure(find)
+            is_stuck = log_change(is_stuck, progress.stuck(topic, stuck_seconds))
             time.sleep(MEASURE_SECONDS)
 
     threading.Thread(target=measure, name="lag", daemon=True).start()
+
+
+def log_change(was_stuck: bool, sentence: str) -> bool:
+    """Log when a partition gets stuck, and when all move again; return whether one is stuck."""
+    is_stuck = bool(sentence)
+    if is_stuck and not was_stuck:
+        log.warning("stuck", what=sentence)
+    if was_stuck and not is_stuck:
+        log.info("moving_again")
+    return is_stuck
 
 
 def find_ends(admin: AdminClient, topic: str, numbers: list[int]) -> Offsets:

@@ -135,7 +135,7 @@ def main(wire: Wire = wire, topic: str = INPUT_TOPIC) -> None:
     replay_once = make_replay(settings, service, engine, stopping)
     with ThreadPoolExecutor(1, "replay") as threads:
         admin = AdminClient(kafka_connection(service.kafka_bootstrap_servers))
-        keep_measuring(consumer.progress, admin, service.input_topic)
+        keep_measuring(consumer.progress, admin, consumer.topic, service.stuck_seconds)
         replaying = threads.submit(keep_replaying, replay_once, settings.replay_seconds, stopping)
         replaying.add_done_callback(lambda _: stopping.set())
         try:

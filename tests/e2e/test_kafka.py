@@ -424,7 +424,7 @@ def test_the_lag_grows_in_an_outage(spoiled: Stack) -> None:
 
 
 def test_readyz_tells_of_a_partition_that_stands_still(spoiled: Stack) -> None:
-    """Records that wait, here for a transaction that is left open, are named with their number."""
+    """Records that wait, here for a transaction that is left open, are counted there and logged."""
     topic = make_topic(1)
     with own_service(spoiled, topic, STUCK_SECONDS="2") as service:
         service.until_logged('"event": "assigned"')
@@ -444,8 +444,10 @@ def test_readyz_tells_of_a_partition_that_stands_still(spoiled: Stack) -> None:
         found = until(ready, lambda answer: answer[0] == 503, 15, "it is ready")
         assert found[1].startswith(f"{topic}/0: 3 records wait, none handled for ")
         assert service.get("/livez") == (200, "ok\n"), "a restart is not due yet"
+        service.until_logged('"event": "stuck"')
         producer.abort_transaction(30)
         until(ready, lambda answer: answer == (200, "ok\n"), 15, "it does not get ready")
+        service.until_logged('"event": "moving_again"')
 
 
 def test_two_processes_with_one_instance_id_are_told(spoiled: Stack) -> None:

@@ -7,11 +7,12 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import KafkaException
 from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
 
 from service import health, progress
 from service.consumer import RecordConsumer
 from service.health import Health
-from service.progress import Offsets, Progress
+from service.progress import Offsets, Progress, log_change
 from service.settings import Settings
 
 
@@ -106,6 +107,18 @@ def test_a_partition_is_stuck_while_records_wait_and_none_is_handled(clock: Cloc
     known.measure(ends(p0=10, p1=99))
     clock.now += 20
     assert known.stuck("t", 60) == "t/1: 93 records wait, none handled for 70 s"
+
+
+def test_a_partition_that_gets_stuck_is_logged_once_and_so_is_its_end() -> None:
+    """A measure every two seconds must not fill the log."""
+    is_stuck = False
+    with capture_logs() as lines:
+        for sentence in ("", "t/1: 3 records wait", "t/1: 4 records wait", "", ""):
+            is_stuck = log_change(is_stuck, sentence)
+    assert lines == [
+        {"event": "stuck", "log_level": "warning", "what": "t/1: 3 records wait"},
+        {"event": "moving_again", "log_level": "info"},
+    ]
 
 
 def answers(consumer: Any, path: str, **changed: float) -> tuple[int, str]:

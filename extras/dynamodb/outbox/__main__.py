@@ -100,7 +100,7 @@ def main(
     consumer = RecordConsumer(settings.consumer(), stop.asked.is_set)
     serve(Address("TALLY_PORT", settings.tally_host, settings.tally_port), make_health(consumer))
     admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
-    keep_measuring(consumer.progress, admin, settings.input_topic)
+    keep_measuring(consumer.progress, admin, consumer.topic, consumer.settings.stuck_seconds)
     with leaving(consumer, stop), suppress(AbandonedError):
         prepare(settings, admin, consumer)
         run(consumer, wire(settings, consumer), stop.asked)
