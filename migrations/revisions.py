@@ -84,7 +84,7 @@ def refuse_unknown_types(config: Config, database: str) -> None:
             raise SchemaError(
                 f"the outbox of database {database} takes no aggregate type {event.aggregate_type}"
                 f" ({event.event_type} in contract/events.py): add a revision that says "
-                f'allow_aggregate_type("{event.aggregate_type}") (docs/operate.md)'
+                f'allow_aggregate_type("{event.aggregate_type}")'
             )
 
 

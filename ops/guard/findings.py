@@ -133,7 +133,7 @@ def of_slot(slot: Slot, seen: SlotSeen, look: Look) -> Iterator[Finding]:
             "slot_lost",
             slot.outbox,
             f"slot {slot.name} {what}; a new one would skip what was written meanwhile",
-            f"make it again as docs/operate.md says, then pipeline outbox resend --missing"
+            f"make it again as docs/recover.md says, then pipeline outbox resend --missing"
             f" --outbox {slot.outbox}",
         )
         return

@@ -156,8 +156,8 @@ def test_the_rest_of_the_update_is_no_change(updated: Updated) -> None:
         ".copier-answers.yml",
         "README.md",  # this and the next three link to docs/dedup.md, which comes with the extra
         "contract/payment.py",
-        "docs/operate.md",
         "docs/promises.md",
+        "docs/reconcile.md",
         "docs/wire.md",
         "service/database.py",
         "service/ids.py",

@@ -1,6 +1,6 @@
 """Debezium's dangerous moments: each is found within a minute, and has a way back that is tried.
 
-The way back is a block of docs/operate.md, pasted into a shell. Then reconciliation judges
+The way back is a block of docs/recover.md, pasted into a shell. Then reconciliation judges
 everything that the stack ever handled. They run with PROVE=1 (make prove-debezium).
 """
 
@@ -35,7 +35,7 @@ from tests.stacks import PORTS, running, within
 
 pytestmark = pytest.mark.prove
 
-PAGE = (ROOT / "docs" / "operate.md").read_text()
+PAGE = (ROOT / "docs" / "recover.md").read_text()
 MINUTE = 60.0
 CONNECTOR = "fulfillment-outbox"
 SLOT = "fulfillment_outbox"
@@ -90,7 +90,7 @@ def until_well() -> None:
 
 
 def way_back(heading: str, **values: str) -> None:
-    """Run the commands below a heading of docs/operate.md, with these values in their variables."""
+    """Run the commands below a heading of docs/recover.md, with these values in their variables."""
     section = PAGE.partition(f"### {heading}\n")[2]
     block = re.search(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     assert block, heading

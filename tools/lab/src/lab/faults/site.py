@@ -199,7 +199,7 @@ class Site:
         return ended + self.restart_tasks() + self.restart_silent_worker()
 
     def restart_silent_worker(self) -> list[str]:
-        """Restart a worker that says RUNNING and reads nothing, as operate.md says it.
+        """Restart a worker that says RUNNING and reads nothing, as docs/recover.md says it.
 
         Debezium waits by the wall clock: once that is set back, for the hours in between.
         """
