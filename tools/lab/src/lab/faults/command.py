@@ -45,14 +45,16 @@ def faults(settings: Settings, step: Step, choice: Choice) -> dict[str, Any]:
     results = Results(results_file(settings, choice.output))
     if choice.resume:
         results.load()
-    else:
-        results.begin_anew()
+    puts_aside = not choice.resume
     minutes = float("inf") if choice.minutes is None else choice.minutes
     deadline = time.monotonic() + 60 * minutes
     before = read_before(choice.output)
     machine = str(before.get("machine", ""))
     while time.monotonic() < deadline and any(left(cells, seeds, results)):
         with running_site(settings, step) as site:
+            if puts_aside:  # not before: another run may be at work on that file
+                results.begin_anew()
+                puts_aside = False
             machine = describe_machine(site.stack.env())
             wanted = list(left(cells, seeds, results))
             run_slice(site, step, wanted, results, deadline)

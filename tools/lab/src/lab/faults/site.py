@@ -254,6 +254,7 @@ def running_site(settings: Settings, step: Step, name: str = "faults") -> Iterat
         }
         site = Site(stack, wires)
         site.wrap_parts()
+        stack.claim()  # of a run that is at work nothing may be removed
         held.callback(remove_disks, site.disks.values())
         remove_disks(site.disks.values())
         with run_empty(stack):
