@@ -1,5 +1,6 @@
 """The throwaway stack, before it is started: it can meet no other stack on the machine."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,14 @@ from lab.environment import (
     free_ports,
     own_settings,
 )
+from lab.faults import command as faults
+from lab.ladder.command import ladder
+from lab.year import command as year
+from ops.progress import step
 from ops.settings import Settings
 from ops.stack.stack import silently
+from ops.stack.state import Identity, State, write_state
+from ops.stack.supervisor import StackError
 
 
 def make_own(tmp_path: Path, **changes: Any) -> tuple[Settings, Settings]:
@@ -69,3 +76,42 @@ def test_the_topic_is_the_one_that_the_lab_writes(tmp_path: Path) -> None:
     usual = Settings(run_dir=tmp_path, input_topic="purchase.events")
     own = own_settings(usual, "bench", free_ports(PORTS), {})
     assert own.input_topic == INPUT_TOPIC
+
+
+def run_faults(own: Settings) -> None:
+    """One cell of the matrix."""
+    faults.faults(own, step, faults.Choice(only=["nothing"]))
+
+
+def run_ladder(own: Settings) -> None:
+    """One cell of the ladder."""
+    ladder(own, step, [0], ["none"], orders=100, seed=1, output=None)
+
+
+def run_year(own: Settings) -> None:
+    """One day."""
+    choice = year.Choice(days=1, orders=10, seed=1, minutes=1, resume=False, output=None)
+    year.year(own, step, choice)
+
+
+RUNS = {
+    "faults/results.jsonl": run_faults,
+    "ladder.jsonl": run_ladder,
+    "year/days.jsonl": run_year,
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_second_run_is_refused_and_removes_nothing(tmp_path: Path, name: str) -> None:
+    """The one that is at work, here our parent, keeps its data and its results."""
+    folder = tmp_path / name.split("/", maxsplit=1)[0].removesuffix(".jsonl")
+    lake = folder / "delta" / "landed"
+    lake.mkdir(parents=True)
+    results = tmp_path / name
+    results.write_text("a result\n")
+    at_work = Identity.of(os.getppid())
+    write_state(folder / "processes.json", State(owner=at_work))
+    with pytest.raises(StackError, match=f"belongs to .* [(]pid {at_work.pid}[)]"):
+        RUNS[name](Settings(run_dir=tmp_path))
+    assert lake.exists()
+    assert results.read_text() == "a result\n"

@@ -21,7 +21,6 @@ from lab.faults.command import (
     Choice,
     choose_cells,
     choose_seeds,
-    faults,
     is_clean,
     results_file,
 )
@@ -35,27 +34,10 @@ from lab.faults.results import Inspection, Results, differences, is_good
 from lab.faults.soak import Sample, as_series, growing, is_flat
 from lab.faults.trial import Run, prefix_of
 from lab.faults.wire import Drip, LoseAnswer, Mute, Refuse, Wire, Witness
-from ops.progress import step
 from ops.settings import Settings
-from ops.stack.state import Identity, State, write_state
 from ops.stack.supervisor import StackError
 
 HOST = "127.0.0.1"
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has disks that are removed before a run")
-def test_a_second_run_is_refused_and_removes_nothing(tmp_path: Path) -> None:
-    """The one that is at work keeps its lake and its results."""
-    settings = Settings(run_dir=tmp_path)
-    lake = tmp_path / "faults" / "delta" / "landed"
-    lake.mkdir(parents=True)
-    write_state(tmp_path / "faults" / "processes.json", State(owner=Identity.of(os.getppid())))
-    file = tmp_path / "page.jsonl"
-    file.write_text("a run\n")
-    with pytest.raises(StackError, match=f"belongs to .* [(]pid {os.getppid()}[)]"):
-        faults(settings, step, Choice(only=["nothing"], output=file.with_suffix(".md")))
-    assert lake.exists()
-    assert file.read_text() == "a run\n"
 
 
 @contextmanager

@@ -35,10 +35,10 @@ def ladder(  # noqa: PLR0913, PLR0917 - one for each option
     chosen = choose_cells(steps or range(len(STEPS)), faults or list(FAULTS), orders)
     file = settings.run_dir / "ladder.jsonl"
     run = {"orders": orders, "times": times(orders), "seed": seed}
-    if not resume:
-        file.unlink(missing_ok=True)
-    rows = read_rows(file, run)
     with ladder_stack(settings, step) as (stack, proxy):
+        if not resume:  # not before: another run may be at work on that file
+            file.unlink(missing_ok=True)
+        rows = read_rows(file, run)
         machine = describe_machine(stack.env())
         for number, fault in chosen:
             if (number, fault) in rows:

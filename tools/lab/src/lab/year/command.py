@@ -79,9 +79,9 @@ def year(settings: Settings, step: Step, choice: Choice) -> dict[str, Any]:
     lived.file.parent.mkdir(parents=True, exist_ok=True)
     if choice.resume:
         lived.load()
-    else:
-        lived.begin_anew()
     with kept_stack(settings, step, anew=not choice.resume) as stack:
+        if not choice.resume:  # not before: another year may be at work
+            lived.begin_anew()
         machine = describe_machine(stack.env())
         with spark_session(stack) as spark:
             jobs = Jobs(stack, spark)
