@@ -50,9 +50,12 @@ def wire(settings: Settings, consumer: RecordConsumer) -> Steps:
 def prepare(settings: Settings, admin: AdminClient, consumer: RecordConsumer) -> None:
     """Make sure that topic and tables are there; an outage is waited out."""
     retry = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds)
+    check_topics = retry.wrap("start", refuse_topics)
+    check_topics(admin, {"INPUT_TOPIC": settings.input_topic})
     names = [settings.tally_table, settings.tally_outbox_table, settings.tally_claim_table]
-    retry.wrap("start", refuse_topics)(admin, {"INPUT_TOPIC": settings.input_topic})
-    retry.wrap("start", refuse_tables)(connect(settings).tables, settings, names)
+    tables = connect(settings).tables
+    check_tables = retry.wrap("start", refuse_tables)
+    check_tables(tables, settings, names)
 
 
 def run(consumer: RecordConsumer, steps: Steps, stopping: threading.Event) -> None:

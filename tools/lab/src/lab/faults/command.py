@@ -45,16 +45,16 @@ def faults(settings: Settings, step: Step, choice: Choice) -> dict[str, Any]:
     results = Results(results_file(settings, choice.output))
     if choice.resume:
         results.load()
-    puts_aside = not choice.resume
+    begins_anew = not choice.resume
     minutes = float("inf") if choice.minutes is None else choice.minutes
     deadline = time.monotonic() + 60 * minutes
     before = read_before(choice.output)
     machine = str(before.get("machine", ""))
     while time.monotonic() < deadline and any(left(cells, seeds, results)):
         with running_site(settings, step) as site:
-            if puts_aside:  # not before: another run may be at work on that file
+            if begins_anew:  # not before: another run may be at work on that file
                 results.begin_anew()
-                puts_aside = False
+                begins_anew = False
             machine = describe_machine(site.stack.env())
             wanted = list(left(cells, seeds, results))
             run_slice(site, step, wanted, results, deadline)
@@ -117,7 +117,8 @@ def list_lines(cells: Sequence[Cell]) -> Iterator[str]:
     """Yield a line for each cell, and the sum."""
     for cell in cells:
         yield f"{cell.name:<42}{cell.seeds:>4} seeds"
-    yield f"{len(cells)} cells, {sum(cell.seeds for cell in cells):,} runs"
+    runs = sum(cell.seeds for cell in cells)
+    yield f"{len(cells)} cells, {runs:,} runs"
 
 
 def is_meant(cell: Cell, name: str) -> bool:
@@ -183,7 +184,16 @@ def broken_run(cell: Cell, seed: int, failure: StackError) -> Run:
     """Return a run after which the stack could not be brought back."""
     finding = Finding("I17", "stack", str(failure))
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    return Run(cell.name, seed, 1, [finding], 0.0, 0, [], at)
+    return Run(
+        cell=cell.name,
+        seed=seed,
+        hits=1,
+        findings=[finding],
+        recovery_seconds=0.0,
+        copies=0,
+        revived=[],
+        at=at,
+    )
 
 
 def attribute(

@@ -88,7 +88,9 @@ class Site:
         parts["audit"] = self.with_points(parts["audit"], "audit")
         self.land = self.with_points(self.land, "land")
         for name in ("postgres", "kafka", "connect"):
-            parts[name] = replace(parts[name], env=parts[name].env | self.clocks[name].env)
+            part = parts[name]
+            clock = self.clocks[name]
+            parts[name] = replace(part, env=part.env | clock.env)
 
     def on_disk(self, part: Part) -> Part:
         """Let a part keep its data on a disk of its own, where there is one."""
@@ -177,8 +179,9 @@ class Site:
     def wired(self, setting: str, wire: str) -> str:
         """Return the address in this setting with the wire's port."""
         settings = self.stack.settings
-        port = f":{settings.postgres_port}/"
-        return settings.environment()[setting].replace(port, f":{self.wires[wire].port}/")
+        address = settings.environment()[setting]
+        port = self.wires[wire].port
+        return address.replace(f":{settings.postgres_port}/", f":{port}/")
 
     def start_landing(self) -> None:
         """Have a landing that goes on, beside the other parts."""
