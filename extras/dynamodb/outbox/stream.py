@@ -82,17 +82,17 @@ class Stream:
     def request(self, lease: Lease) -> dict[str, Any]:
         """Ask for a page, with the iterator that we have kept or else from the checkpoint on.
 
-        One that was kept may not be good any more: what a new one leads to is the truth. DynamoDB
-        Local takes one of an empty shard for trimmed when the first record has come.
+        If it is not good any more, ask with a new one: what that leads to is the truth. DynamoDB
+        Local takes one of an empty shard for trimmed when the first record has come, even if it
+        was made a moment before.
         """
         exceptions = self.client.exceptions
         kept = self.iterators.pop((lease.shard_id, lease.checkpoint), None)
-        if kept:
-            with suppress(
-                exceptions.ExpiredIteratorException,
-                exceptions.TrimmedDataAccessException,
-            ):
-                return self.get_records(kept)
+        with suppress(
+            exceptions.ExpiredIteratorException,
+            exceptions.TrimmedDataAccessException,
+        ):
+            return self.get_records(kept or self.find_iterator(lease))
         return self.get_records(self.find_iterator(lease))
 
     def get_records(self, iterator: str) -> dict[str, Any]:

@@ -404,6 +404,25 @@ def test_what_is_gone_before_the_first_relay_is_no_loss(world: World) -> None:
     assert world.sent() == Counter(named(2))
 
 
+def test_a_first_record_that_comes_while_a_relay_begins_is_sent(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes behind the look at an empty shard: that shard is not taken for gone."""
+    relay = world.relay()
+    client = relay.stream.client
+    find_iterator = client.get_shard_iterator
+    arriving = iter([1])
+
+    def find_and_write(**asked: Any) -> Any:
+        found = find_iterator(**asked)
+        world.write(*arriving)
+        return found
+
+    monkeypatch.setattr(client, "get_shard_iterator", find_and_write)
+    turns(relay)
+    assert world.sent() == Counter(named(1))
+
+
 def test_a_relay_that_was_away_for_most_of_a_day_stops(world: World) -> None:
     """A shard that nobody has begun has no checkpoint that could be missing: time tells."""
     turns(world.relay())
