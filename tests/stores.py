@@ -11,6 +11,9 @@ SQL = [
 ]  # their claim is part of the business statement
 RETAINED = [name for name in SQL if hasattr(load_store(name), "FORGET")]
 OWN_TABLES = [name for name in SQL if name != "tracking"]
+DROPPING = [
+    name for name in ("version", "watermark") if name in STORES
+]  # they drop what comes out of sequence
 
 
 def table_of(name: str) -> str:

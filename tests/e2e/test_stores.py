@@ -13,11 +13,10 @@ from tests.client import Sent, connect, fresh, query, send, until_handled
 from tests.e2e.test_reconcile import defects_in
 from tests.reconciliation import Reconcile, all_matched, hop
 from tests.stacks import PORTS, RUN, running, within
-from tests.stores import STORES
+from tests.stores import DROPPING, STORES
 
 INPUT = input_to_tracking(INPUT_TOPIC)
 OTHERS = [name for name in STORES if name != "tracking"]
-DROPPING = ("version", "watermark")
 ORDERS = 30
 
 COPY = """

@@ -18,7 +18,7 @@ from service.write import write
 from tests.builders import record, value
 from tests.client import TOPIC, connect, counts, fresh, query
 from tests.own_service import make_topic, own_service
-from tests.stores import OWN_TABLES, SQL, STORES, table_of
+from tests.stores import DROPPING, OWN_TABLES, SQL, STORES, table_of
 from tests.unit.compose_file import read_compose
 
 
@@ -121,7 +121,7 @@ def test_each_subscriber_claims_the_same_message_once(
     assert tables["outbox"][message_id] == 2
 
 
-@pytest.mark.parametrize("name", ["version", "watermark"])
+@pytest.mark.parametrize("name", DROPPING)
 def test_what_a_store_drops_leaves_a_row_in_the_same_transaction(
     engine: Engine, spoiled: Stack, name: str
 ) -> None:

@@ -211,8 +211,9 @@ def test_a_connector_of_an_unknown_database_is_refused(tmp_path: Path) -> None:
         read_connector(Settings(), file)
 
 
-def test_how_often_a_connector_looks_is_a_setting() -> None:
+def test_how_often_a_connector_looks_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     """CONNECTOR_POLL_MS takes the place of what each file says; without it the file counts."""
+    monkeypatch.delenv("CONNECTOR_POLL_MS", raising=False)
     for file in CONNECTORS:
         as_set = read_connector(Settings(connector_poll_ms=100), file)
         as_in_file = read_connector(Settings(), file)
