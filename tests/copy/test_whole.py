@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.copy.copies import EXTRAS, STACK, Copy, make_copy, make_payments
+from tests.copy.copies import EXTRAS, ROOT, STACK, Copy, make_copy, make_payments
 
 HOURS = 1.5  # of the two that a whole `make prove-whole-copies` has, one copy may take this
 pytestmark = pytest.mark.prove
@@ -15,18 +15,24 @@ def test_the_whole_tests_and_the_demo_of_a_copy_pass(
     template: Path, cache: Path, tmp_path: Path, keep: list[str]
 ) -> None:
     """Without an edit, `make test` and then `make demo` end well in a copy."""
-    pass_whole(make_copy(template, tmp_path / "copy", cache, keep=keep))
+    copy = make_copy(template, tmp_path / "copy", cache, keep=keep)
+    pass_whole(copy, "everything" if keep else "nothing")
 
 
 def test_the_whole_tests_of_a_copy_with_a_contract_of_its_own_pass(
     template: Path, cache: Path, tmp_path: Path
 ) -> None:
     """For payments too: the tests that come with the template need no edit for another contract."""
-    pass_whole(make_payments(template, tmp_path / "copy", cache))
+    pass_whole(make_payments(template, tmp_path / "copy", cache), "payments")
 
 
-def pass_whole(copy: Copy) -> None:
-    """Assert that every test of a copy passes, and that its demo has a good verdict."""
+def pass_whole(copy: Copy, name: str) -> None:
+    """Assert that every test of a copy passes, and that its demo has a good verdict.
+
+    What it has printed is in a file by then: pytest tells about it only after the last copy.
+    """
     whole = copy.make("test", "demo", timeout=HOURS * 3600, **STACK, PROVE="")
-    assert whole.code == 0, whole.output
+    log = ROOT / ".run" / f"whole-copy-{name}.log"
+    log.write_text(whole.output)
+    assert whole.code == 0, f"the output is in {log}"
     assert "nothing lost, nothing doubled" in whole.output

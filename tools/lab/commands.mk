@@ -16,7 +16,7 @@ prove: $(addprefix prove-,$(PARTS)) ## everything below; `make -k prove` goes on
 prove-copies: venv ## every kind of copy
 	@$(PROVE) --ignore=tests/copy/test_whole.py tests/copy tests/integration/test_extras.py
 
-prove-whole-copies: venv ## the whole tests and the demo of three copies; each takes half an hour
+prove-whole-copies: venv ## the whole tests and the demo of three copies, each with its log in .run; each takes half an hour
 	@$(PROVE) tests/copy/test_whole.py
 
 prove-upgrade: venv ## data of version 0.1, in a copy with and without the extra that wrote some of it
@@ -54,7 +54,7 @@ prove-lake: venv ## every dangerous moment of the lake, and what reconciliation 
 	@$(PROVE) tests/spark tests/e2e/test_stores.py tests/e2e/test_reconcile.py
 	@$(PROVE) tools/lab/tests/integration/test_bench_reconcile.py
 
-prove-sealed: venv ## what runs say that judge what came since, a hundred of them under load
+prove-sealed: venv ## what runs say that judge what came since, a hundred of them under load; takes 50 minutes
 	@$(PROVE) tests/e2e/test_sealed.py
 
 prove-repair: venv ## every act of repair, and a repair that is killed at each step
