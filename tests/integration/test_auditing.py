@@ -334,8 +334,8 @@ def test_a_receiver_that_knows_no_traces_is_sent_none(
     traced = fresh("m")
     handle([record(traced, value(traced), [("traceparent", TRACE[0].encode())])], worker.steps())
     assert front.traces == {traced: [(None, None)]}
-    event = query("select traceparent from outbox where payload->>'message_id' = %s", traced)
-    assert event == [(TRACE[0],)]
+    events = query("select traceparent from outbox where payload->>'message_id' = %s", traced)
+    assert set(events) == {(TRACE[0],)}  # a message may have several
 
 
 def test_only_ten_are_put_aside_at_a_time(front: Front, make_worker: MakeWorker) -> None:
