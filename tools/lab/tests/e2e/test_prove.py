@@ -84,7 +84,9 @@ def test_a_transactional_producer_is_proved_as_one(
     arm, control = found["settings"]["total"], found["control"]["total"]
     assert code == 0, found["verdict"]
     assert found["verdict"].startswith("transactional")
-    assert (arm["records"], arm["distinct"], arm["taken_back"]) == (2_000, 2_000, 0)
+    assert arm["records"] == 2_000
+    assert arm["distinct"] == 2_000
+    assert arm["taken_back"] == 0
     assert control["taken_back"] > 0
     assert control["duplicated"] > 0
 

@@ -180,8 +180,9 @@ class Site:
         """Return the address in this setting with the wire's port."""
         settings = self.stack.settings
         address = settings.environment()[setting]
-        port = self.wires[wire].port
-        return address.replace(f":{settings.postgres_port}/", f":{port}/")
+        own_port = f":{settings.postgres_port}/"
+        wires_port = f":{self.wires[wire].port}/"
+        return address.replace(own_port, wires_port)
 
     def start_landing(self) -> None:
         """Have a landing that goes on, beside the other parts."""
@@ -199,7 +200,9 @@ class Site:
         ended = [name for name in self.stack.parts if not self.stack.supervisor.alive(name)]
         for name in ended:
             self.stack.start(name)
-        return ended + self.restart_tasks() + self.restart_silent_worker()
+        failed = self.restart_tasks()
+        silent = self.restart_silent_worker()
+        return ended + failed + silent
 
     def restart_silent_worker(self) -> list[str]:
         """Restart a worker that says RUNNING and reads nothing, as docs/recover.md says it.
