@@ -6,10 +6,9 @@ from contextlib import suppress
 from functools import partial
 
 import structlog
-from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine
 
-from access.kafka import kafka_connection
+from access.kafka_admin import Admin
 from contract.events import EVENTS, Event
 from service import refusals
 from service.auditing import make_audit_steps
@@ -24,7 +23,6 @@ from service.logs import configure_logs
 from service.metrics import ABANDONED
 from service.outage import MOMENT, AbandonedError, OutageError, RefusedError, Retry, in_pieces
 from service.parking import Parking, find_parking
-from service.progress import keep_measuring
 from service.pulse import handle_past_pulses, publish_pulses
 from service.record import Item, Record, read
 from service.refusals import Limits, find_given_up, may_give_up
@@ -32,6 +30,7 @@ from service.settings import Settings
 from service.spans import find_spans
 from service.start import prepare
 from service.stop import Stop, leaving
+from service.watch import keep_watching
 from service.write import RULE, Rule, try_out, write
 
 log = structlog.get_logger()
@@ -146,8 +145,8 @@ def main(
     )
     consumer = RecordConsumer(settings, stop.asked.is_set)
     serve_health(settings, engine, consumer)
-    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
-    keep_measuring(consumer.progress, admin, settings.input_topic, settings.stuck_seconds)
+    keep_watching(consumer)
+    admin = Admin(settings.kafka_bootstrap_servers)
     with leaving(consumer, stop):
         parking = None
         with suppress(AbandonedError):

@@ -78,6 +78,7 @@ class RecordConsumer:
         self.last_refusal = -REFUSAL_SECONDS
         self.restarts = 0  # grows whenever records may come again
         self.waits_for = ""  # what refuses the batch in progress, if it waits for that to end
+        self.member_id = ""  # while we have no partition; otherwise nobody asks
 
     def note_error(self, error: KafkaError) -> None:
         """Log why the broker does not let us in: the client itself would only try again."""
@@ -159,7 +160,17 @@ class RecordConsumer:
         self.in_batch = {record.partition for record in ours}
         if not ours:
             self.pass_markers()
+        if not self.progress.handled:
+            self.member_id = self.consumer.memberid() or ""
         return ours
+
+    def find_our_id(self) -> str | None:
+        """Return the id under which the group should have us; None if that is beyond doubt.
+
+        With a partition, the client itself notices when the group has gone on without us.
+        """
+        may_be_out = self.has_joined and not self.is_leaving and not self.progress.handled
+        return self.member_id if may_be_out else None
 
     def receive_all(self, messages: list[Message]) -> Iterator[Record]:
         """Yield the records, and note where the end of a partition has come."""

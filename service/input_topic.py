@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, NoReturn
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 from sqlalchemy import Connection, Engine, text
 
-from access.kafka_login import renew_password
+from access.kafka_admin import Admin
 from service.consumer import Memory
 from service.database import classify_errors, exit_if_missing, wait_out_refusals
 from service.kafka_errors import classify_errors as classify_kafka_errors
@@ -21,7 +21,6 @@ from service.logs import exit_with_error
 from service.settings import Settings
 
 BROKER_SECONDS = 2.0
-UNANSWERED = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT}
 URL_SAFE = str.maketrans("/+", "_-")  # as Kafka's own tools write ids; a slash ends a name
 
 TOPICS = text("""
@@ -115,26 +114,18 @@ def connect(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-def find_topic_id(admin: AdminClient, settings: Settings) -> str:
-    """Return the id of the topic that is there now, or end the process if there is none.
-
-    The client asks the broker that it takes for the controller, and waits for that one alone, even
-    if it is gone for good. So where it does not answer, the others are asked who is there.
-    """
-    topic = settings.input_topic
-    renew_password(admin)
+def find_topic_id(admin: Admin, settings: Settings) -> str:
+    """Return the id of the topic that is there now, or end the process if there is none."""
     with classify_kafka_errors(settings, "topic"):
-        try:
-            return ask_topic_id(admin, topic)
-        except KafkaException as failure:
-            if failure.args[0].code() not in UNANSWERED:
-                raise
-        admin.list_topics(topic, timeout=BROKER_SECONDS)
-        return ask_topic_id(admin, topic)
+        return admin.ask(partial(ask_topic_id, topic=settings.input_topic))
 
 
 def ask_topic_id(admin: AdminClient, topic: str) -> str:
-    """Return the id that the controller knows."""
+    """Return the id that the controller knows.
+
+    The client waits for the broker that it takes for the controller, even if that is gone for good;
+    a new client asks who it is.
+    """
     answers = admin.describe_topics(TopicCollection([topic]), request_timeout=BROKER_SECONDS)
     found = answers[topic].result()
     return str(found.topic_id).translate(URL_SAFE)
@@ -201,7 +192,7 @@ def find_lost(
     return [number for number in uncommitted if number in begun]
 
 
-def remember(engine: Engine, admin: AdminClient, settings: Settings, topic: InputTopic) -> Memory:
+def remember(engine: Engine, admin: Admin, settings: Settings, topic: InputTopic) -> Memory:
     """Return what the consumer must know and ask of this topic."""
     return Memory(
         name=topic.name,
@@ -211,7 +202,7 @@ def remember(engine: Engine, admin: AdminClient, settings: Settings, topic: Inpu
     )
 
 
-def confirm(admin: AdminClient, settings: Settings, known: InputTopic) -> None:
+def confirm(admin: Admin, settings: Settings, known: InputTopic) -> None:
     """End the process if the topic was created again since the start, or raise an OutageError.
 
     Asked after a batch was read and before it is written, it says whose records these are: an id

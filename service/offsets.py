@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine
 
-from access.kafka import kafka_connection
+from access.kafka_admin import Admin
 from service.database import connect_to
 from service.input_topic import (
     InputTopic,
@@ -71,7 +70,7 @@ def main() -> None:
 
 def look(settings: Settings, engine: Engine, consumer: Consumer) -> tuple[InputTopic, list[Place]]:
     """Return the topic that is there now, and where the group is in each of its partitions."""
-    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
+    admin = Admin(settings.kafka_bootstrap_servers)
     seen = find_seen(engine, settings)
     topic = seen.name(find_topic_id(admin, settings))
     with classify_errors(settings, "Kafka"):

@@ -1,21 +1,17 @@
 """How far each of our partitions is handled: the lag, and which one stands still."""
 
 import math
-import threading
 import time
 from collections.abc import Callable
-from functools import partial
 
 import structlog
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 
-from access.kafka_login import renew_password
 from service.metrics import LAG
 
 log = structlog.get_logger()
 
-MEASURE_SECONDS = 2.0
 BROKER_SECONDS = 5.0
 
 Offsets = dict[int, int]  # by partition
@@ -78,25 +74,6 @@ class Progress:
         return ""
 
 
-def keep_measuring(
-    progress: Progress, admin: AdminClient, topic: str, stuck_seconds: float
-) -> None:
-    """Measure in a thread, until the process ends, and log when a partition gets stuck.
-
-    The consumer itself cannot say it while it waits for a server that hangs.
-    """
-    find = partial(find_ends, admin, topic)
-
-    def measure() -> None:
-        is_stuck = False
-        while True:
-            progress.measure(find)
-            is_stuck = log_change(is_stuck, progress.stuck(topic, stuck_seconds))
-            time.sleep(MEASURE_SECONDS)
-
-    threading.Thread(target=measure, name="lag", daemon=True).start()
-
-
 def log_change(was_stuck: bool, sentence: str) -> bool:
     """Log when a partition gets stuck, and when all move again; return whether one is stuck."""
     is_stuck = bool(sentence)
@@ -111,7 +88,6 @@ def find_ends(admin: AdminClient, topic: str, numbers: list[int]) -> Offsets:
     """Return where each partition ends, with what its producers have not committed yet."""
     if not numbers:
         return {}
-    renew_password(admin)
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     asked = {TopicPartition(topic, number): latest for number in numbers}
     answers = admin.list_offsets(asked, request_timeout=BROKER_SECONDS)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine, text
 
+from access.kafka_admin import Admin
 from contract.events import EVENTS, Event
 from contract.names import SUBSCRIBER
 from service.consumer import Memory, RecordConsumer
@@ -38,7 +38,7 @@ OTHER_PUBLISHERS = text("""
 def prepare(
     settings: Settings,
     engine: Engine,
-    admin: AdminClient,
+    admin: Admin,
     consumer: RecordConsumer,
     events: Sequence[Event] = EVENTS,
 ) -> None:
@@ -51,7 +51,7 @@ def prepare(
     retry.wrap("start", choose_start)(consumer.consumer, settings)
 
 
-def find_memory(engine: Engine, admin: AdminClient, settings: Settings) -> Memory:
+def find_memory(engine: Engine, admin: Admin, settings: Settings) -> Memory:
     """Return what is known of the topic that is there now, or end the process if it is another."""
     topic_id = find_topic_id(admin, settings)
     topic = find_topic(engine, settings, topic_id)

@@ -1,11 +1,14 @@
 """How the process ends when it is asked to: within a bound, whatever holds it up."""
 
 import faulthandler
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from service.consumer import RecordConsumer
 
@@ -62,3 +65,14 @@ def leaving(consumer: RecordConsumer, stop: Stop) -> Iterator[None]:
         stop.end_within(LEAVE_SECONDS)
         consumer.leave()
         stop.end_at(deadline)
+
+
+def start_anew() -> NoReturn:
+    """Replace this process by a new one with the same id, command and environment.
+
+    For what is in progress that is like kill -9, which every step survives. It needs no supervisor,
+    and nothing of a client that may hang when it is closed.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - our own command

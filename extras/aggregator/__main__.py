@@ -8,10 +8,8 @@ from functools import partial
 
 import structlog
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine
 
-from access.kafka import kafka_connection
 from extras.aggregator.group import Partition
 from extras.aggregator.handler import States, Steps, handle
 from extras.aggregator.names import INPUT_TOPIC, TOTALLED, UNRECOVERABLE
@@ -26,11 +24,11 @@ from service.health import serve_health
 from service.logs import configure_logs
 from service.metrics import ABANDONED
 from service.outage import AbandonedError, OutageError, Retry
-from service.progress import keep_measuring
 from service.record import Record
 from service.settings import Settings as ServiceSettings
 from service.start import claim_event_types
 from service.stop import Stop, leaving
+from service.watch import keep_watching
 
 log = structlog.get_logger()
 Wire = Callable[[Settings, Engine, RecordConsumer], Steps]
@@ -134,8 +132,7 @@ def main(wire: Wire = wire, topic: str = INPUT_TOPIC) -> None:
         prepare(service, engine, consumer)
     replay_once = make_replay(settings, service, engine, stopping)
     with ThreadPoolExecutor(1, "replay") as threads:
-        admin = AdminClient(kafka_connection(service.kafka_bootstrap_servers))
-        keep_measuring(consumer.progress, admin, consumer.topic, service.stuck_seconds)
+        keep_watching(consumer)
         replaying = threads.submit(keep_replaying, replay_once, settings.replay_seconds, stopping)
         replaying.add_done_callback(lambda _: stopping.set())
         try:

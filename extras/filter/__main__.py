@@ -8,9 +8,8 @@ from typing import Any
 
 import structlog
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
 
-from access.kafka import kafka_connection
+from access.kafka_admin import Admin
 from extras.filter.crossing import Crossing
 from extras.filter.decide import make_reader
 from extras.filter.outage import wait_out
@@ -20,11 +19,14 @@ from extras.filter.settings import Settings
 from extras.filter.topics import refuse_topics
 from service.consumer import is_end, to_record
 from service.logs import configure_logs, exit_with_error
+from service.membership import Membership, find_members
 from service.outage import AbandonedError, OutageError
 from service.record import Record
-from service.stop import Stop
+from service.stop import Stop, start_anew
 
 log = structlog.get_logger()
+
+LOOK_SECONDS = 0.5  # between two looks for a process that has no partition
 
 GONE = (
     "filter: {place}: the records after the committed offset are gone ({reason}). They are lost, if"
@@ -40,10 +42,12 @@ FENCED = (
 class Loop:
     """Batch after batch. Rebalances happen in consume() alone, when no transaction is open."""
 
-    def __init__(self, settings: Settings, crossing: Crossing, stop: Stop) -> None:
+    def __init__(self, settings: Settings, crossing: Crossing, stop: Stop, admin: Admin) -> None:
         self.settings = settings
         self.crossing = crossing
         self.stop = stop
+        members = partial(find_members, group=settings.filter_group_id)
+        self.membership = Membership(self.find_our_id, partial(admin.ask, members))
 
     def run(self, pages: Pages) -> None:
         """Take batches across until asked to stop."""
@@ -62,6 +66,20 @@ class Loop:
             records = self.keep_ours(messages)
             if records:
                 self.take_across(records)
+            if not self.crossing.owned:
+                self.look_for_us()
+
+    def find_our_id(self) -> str | None:
+        """Return the id under which the group should have us; None while we have a partition."""
+        return None if self.crossing.owned else self.crossing.consumer.memberid() or ""
+
+    def look_for_us(self) -> None:
+        """Start anew if the group has lost us, for this client would not come back by itself."""
+        seconds = self.membership.seconds_out()
+        if seconds > self.settings.rejoin_seconds:
+            log.error("out_of_group", group=self.settings.filter_group_id, seconds=round(seconds))
+            start_anew()
+        self.stop.asked.wait(LOOK_SECONDS)
 
     def keep_ours(self, messages: list[Message]) -> list[Record]:
         """Return the records of the partitions that are still ours: a rebalance may have come."""
@@ -123,7 +141,7 @@ def main(make_producer: Callable[[dict[str, Any]], Producer] = Producer) -> None
     configure_logs(settings.log_level)
     stop = Stop(settings.stop_seconds)
     stop.listen()
-    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
+    admin = Admin(settings.kafka_bootstrap_servers)
     # check: ignore[consumer-not-seen] settings.py has them, each with its reason beside it
     consumer = Consumer(settings.consumer())
     producer = make_producer(settings.producer())
@@ -137,7 +155,7 @@ def main(make_producer: Callable[[dict[str, Any]], Producer] = Producer) -> None
             # Aborts what an earlier process has left open under this id.
             begin = partial(producer.init_transactions, 10)
             wait_out(begin, "start", stop, settings.retry_seconds, is_retriable)
-            Loop(settings, crossing, stop).run(pages)
+            Loop(settings, crossing, stop, admin).run(pages)
     except KafkaException as failure:
         error = failure.args[0]
         if not error.fatal():

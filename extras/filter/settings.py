@@ -35,6 +35,8 @@ class Settings(BaseSettings):
     # partition of a killed instance waits for that, unless the instance is back before.
     filter_transaction_seconds: float = 15
     session_timeout_ms: int = 10_000  # a killed instance's partitions move after this long
+    # Not in the group for so long although its broker answers: the process starts anew.
+    rejoin_seconds: float = 20
     retry_seconds: float = 1  # between two attempts, while the broker is away
     stop_seconds: float = 10
     log_level: str = "info"

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from confluent_kafka.admin import AdminClient
-
+from access.kafka_admin import Admin
 from extras.filter.outage import wait_out
 from extras.filter.settings import Settings
 from service.logs import exit_with_error
@@ -12,7 +11,7 @@ from service.stop import Stop
 ANSWER_SECONDS = 10
 
 
-def refuse_topics(admin: AdminClient, settings: Settings, stop: Stop) -> None:
+def refuse_topics(admin: Admin, settings: Settings, stop: Stop) -> None:
     """End the process if a topic is missing, or the marks have no partition for each of the input.
 
     An outage of the broker is waited out.
@@ -35,9 +34,9 @@ def refuse_topics(admin: AdminClient, settings: Settings, stop: Stop) -> None:
         )
 
 
-def count_partitions(admin: AdminClient, settings: Settings) -> dict[str, int]:
+def count_partitions(admin: Admin, settings: Settings) -> dict[str, int]:
     """Return how many partitions each topic has, by its setting."""
-    there = admin.list_topics(timeout=ANSWER_SECONDS).topics
+    there = admin.ask(lambda client: client.list_topics(timeout=ANSWER_SECONDS).topics)
     found = {}
     for setting in type(settings).model_fields:
         if setting.endswith("_topic"):

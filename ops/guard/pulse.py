@@ -23,6 +23,7 @@ from ops.stack.supervisor import StackError
 from ops.topic import reader, spans
 
 SOON = 5.0  # seconds
+RENEW_SECONDS = 60.0  # no pulse came back for so long
 AT_ONCE = 100
 # Nobody takes it for a message, should another consumer of the topic not know pulses.
 VALUE = b'{"pulse": true}'
@@ -57,17 +58,30 @@ class Pulses:
     show: Show
     next_at: float = 0.0
     line: Line | None = None
+    seen_at: float = 0.0  # when a pulse came back, or new clients were tried
     to_land: dict[int, Passed] = field(default_factory=dict)  # by partition
 
     def beat(self) -> None:
         """Send a pulse if it is time, and look at those that were sent before."""
         with suppress(KafkaException, StackError, BufferError):  # the guard says who is away
-            if self.line is None:
-                self.line = open_line(self.env)
+            is_overdue = time.monotonic() > self.seen_at + RENEW_SECONDS
+            if self.line is None or is_overdue:
+                self.seen_at = time.monotonic()
+                self.line = self.new_line()
             if time.monotonic() >= self.next_at:
                 self.next_at = time.monotonic() + self.seconds
                 send(self.line, self.env["INPUT_TOPIC"])
             self.look(self.line.consumer)
+
+    def new_line(self) -> Line:
+        """Return new clients: those that once were told of no brokers may never find one again.
+
+        Without a broker this raises; the old ones stay, and what they have not sent yet.
+        """
+        line = open_line(self.env)
+        if self.line is not None:
+            self.line.producer.flush(SOON)
+        return line
 
     def look(self, consumer: Consumer) -> None:
         """Show how long pulses took whose events have come, and those that have landed."""
@@ -75,6 +89,7 @@ class Pulses:
             passed = read_event(message, self.env["SUBSCRIBER"])
             if passed is None:
                 continue
+            self.seen_at = time.monotonic()
             self.show("handled", passed.handled_at - passed.sent_at)
             self.show("published", passed.published_at - passed.sent_at)
             self.to_land.setdefault(passed.partition, passed)

@@ -252,6 +252,29 @@ def test_added_partitions_are_read_from_their_beginning(spoiled: Stack) -> None:
     exactly_one(ids)
 
 
+@pytest.mark.parametrize("mode", ["watched", "unwatched"], ids=["watched", "control: unwatched"])
+def test_a_client_that_the_group_has_lost_is_replaced(spoiled: Stack, mode: str) -> None:
+    """It would poll for ever, without a partition and without an error; a new process goes on.
+
+    librdkafka gets there when a broker that is about to go tells it that there are no brokers.
+    """
+    topic = make_topic()
+    ids = orders(30, topic)
+    module = ("tests.e2e.astray", mode)
+    with own_service(spoiled, topic, module, REJOIN_SECONDS="3") as service:
+        service.until_logged('"event": "revoked"')
+        ids += orders(30, topic)
+        if mode == "unwatched":
+            with pytest.raises(AssertionError, match="has not committed"):
+                until_handled(10, topic, topic)
+            assert service.log().count('"event": "assigned"') == 1
+            return
+        service.until_logged('"event": "out_of_group"')
+        until_handled(30, topic, topic)
+        assert service.stop() == 0
+    exactly_one(ids)
+
+
 def test_a_commit_that_the_broker_does_not_answer_is_an_outage(spoiled: Stack) -> None:
     """It is given up in time for the next poll, and repeated; the control: the client waits on."""
     topic = make_topic()

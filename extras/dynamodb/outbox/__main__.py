@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import structlog
-from confluent_kafka.admin import AdminClient
 
-from access.kafka import kafka_connection
+from access.kafka_admin import Admin
 from extras.dynamodb.outbox.connection import connect
 from extras.dynamodb.outbox.handler import Steps, handle
 from extras.dynamodb.outbox.pages import Address, Health, serve
@@ -21,9 +20,9 @@ from service.consumer import RecordConsumer
 from service.logs import configure_logs
 from service.metrics import ABANDONED
 from service.outage import MOMENT, AbandonedError, Retry
-from service.progress import keep_measuring
 from service.record import Record
 from service.stop import Stop, leaving
+from service.watch import keep_watching
 
 log = structlog.get_logger()
 
@@ -47,7 +46,7 @@ def wire(settings: Settings, consumer: RecordConsumer) -> Steps:
     )
 
 
-def prepare(settings: Settings, admin: AdminClient, consumer: RecordConsumer) -> None:
+def prepare(settings: Settings, admin: Admin, consumer: RecordConsumer) -> None:
     """Make sure that topic and tables are there; an outage is waited out."""
     retry = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds)
     check_topics = retry.wrap("start", refuse_topics)
@@ -102,8 +101,8 @@ def main(
     stop.listen()
     consumer = RecordConsumer(settings.consumer(), stop.asked.is_set)
     serve(Address("TALLY_PORT", settings.tally_host, settings.tally_port), make_health(consumer))
-    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
-    keep_measuring(consumer.progress, admin, consumer.topic, consumer.settings.stuck_seconds)
+    keep_watching(consumer)
+    admin = Admin(settings.kafka_bootstrap_servers)
     with leaving(consumer, stop), suppress(AbandonedError):
         prepare(settings, admin, consumer)
         run(consumer, wire(settings, consumer), stop.asked)

@@ -1,6 +1,7 @@
 """Events to Kafka: sent, and acknowledged by all replicas before anybody notes that."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -15,10 +16,15 @@ FLUSH_SECONDS = 5.0  # above what the producer allows a delivery, so that each h
 
 
 class Publisher:
-    """A producer that says of each event whether the broker has it."""
+    """Says of each event whether the broker has it.
 
-    def __init__(self, producer: Producer, delivery_seconds: float) -> None:
-        self.producer = producer
+    After a failure it takes a new producer: one that once was told of no brokers may never find one
+    again (librdkafka's issue 5301).
+    """
+
+    def __init__(self, make_producer: Callable[[], Producer], delivery_seconds: float) -> None:
+        self.make_producer = make_producer
+        self.producer = make_producer()
         self.flush_seconds = delivery_seconds + FLUSH_SECONDS
 
     def publish(self, events: Sequence[Event]) -> None:
@@ -34,6 +40,8 @@ class Publisher:
         unanswered = self.producer.flush(self.flush_seconds)
         for error in failed:
             stop_if_fatal(error)
+        if failed or unanswered:
+            self.producer = self.make_producer()
         if failed:
             raise OutageError(f"Kafka: {len(failed)} events were not taken: {failed[0].str()}")
         if unanswered:
@@ -63,8 +71,13 @@ class Publisher:
 
 
 def make_publisher(settings: Settings) -> Publisher:
-    """Return a publisher with a producer of its own."""
-    producer = Producer(
+    """Return a publisher with producers of its own."""
+    return Publisher(partial(make_producer, settings), settings.relay_delivery_seconds)
+
+
+def make_producer(settings: Settings) -> Producer:
+    """Return a producer of these settings."""
+    return Producer(
         {
             **kafka_connection(settings.kafka_bootstrap_servers),
             "enable.idempotence": True,  # a lost acknowledgement doubles and reorders nothing
@@ -75,7 +88,6 @@ def make_publisher(settings: Settings) -> Publisher:
             "linger.ms": 5,
         }
     )
-    return Publisher(producer, settings.relay_delivery_seconds)
 
 
 def stop_if_fatal(error: KafkaError) -> None:

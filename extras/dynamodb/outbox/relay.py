@@ -9,9 +9,8 @@ from functools import partial
 from typing import NamedTuple
 
 import structlog
-from confluent_kafka.admin import AdminClient
 
-from access.kafka import kafka_connection
+from access.kafka_admin import Admin
 from extras.dynamodb.outbox import metrics
 from extras.dynamodb.outbox.connection import Clients, classify_errors, connect
 from extras.dynamodb.outbox.event import Event, from_item
@@ -182,7 +181,7 @@ def send_all(clients: Clients, settings: Settings, publisher: Publisher, leases:
 
 def prepare(clients: Clients, settings: Settings, retry: Retry) -> str:
     """Make sure that topics, tables and stream are there; return the stream."""
-    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
+    admin = Admin(settings.kafka_bootstrap_servers)
     topics = {
         "TALLY_TOPIC": settings.tally_topic,
         "TALLY_DEAD_LETTER_TOPIC": settings.tally_dead_letter_topic,

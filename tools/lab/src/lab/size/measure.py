@@ -15,9 +15,8 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient
 
-from access.kafka import kafka_connection
+from access.kafka_admin import Admin
 from contract.events import ACCEPTED, EVENTS
 from contract.names import AUDIT_TOPIC, INPUT_TOPIC
 from lab.bench.running import follow
@@ -283,7 +282,7 @@ def own_worker(env: dict[str, str], batch_records: int) -> Iterator[tuple[Record
         settings.database_url, settings.database_password_file, settings.database_timeout_seconds
     )
     source = RecordConsumer(settings, lambda: False)
-    admin = AdminClient(kafka_connection(settings.kafka_bootstrap_servers))
+    admin = Admin(settings.kafka_bootstrap_servers)
     prepare(settings, engine, admin, source, EVENTS)
     try:
         yield source, wire(settings, engine, source)

@@ -1,0 +1,40 @@
+"""Questions to the broker, for a process that lives long."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from access.kafka import kafka_connection
+
+Answer = TypeVar("Answer")
+
+
+class Admin:
+    """Asks the broker, and takes a new client after each question that failed.
+
+    A client that once was told of no brokers may never find one again (librdkafka's issue 5301).
+    And a new one reads the password that is in the file now.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        make_client: Callable[[str], AdminClient] = lambda servers: AdminClient(
+            kafka_connection(servers)
+        ),
+    ) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        self.make_client = make_client
+        self.client: AdminClient | None = None
+
+    def ask(self, question: Callable[[AdminClient], Answer]) -> Answer:
+        """Return what the broker answers, or raise a KafkaException."""
+        client = self.client or self.make_client(self.bootstrap_servers)
+        self.client = client
+        try:
+            return question(client)
+        except KafkaException:
+            self.client = None
+            raise

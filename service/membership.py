@@ -1,0 +1,49 @@
+"""Whether the group still has us: a client may fall out of it, and neither come back nor say so.
+
+A broker that is about to go can say for a moment that there are no brokers. librdkafka believes it,
+and may then never look for one again (its issue 5301): no error, no partition, until the process
+ends. So somebody else has to ask.
+"""
+
+import time
+from collections.abc import Callable
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription  # type: ignore[attr-defined]
+
+ANSWER_SECONDS = 5.0
+
+
+class Membership:
+    """For how long the group has not had us, although its broker answers."""
+
+    def __init__(
+        self, find_our_id: Callable[[], str | None], find_members: Callable[[], set[str]]
+    ) -> None:
+        self.find_our_id = find_our_id  # None: there is nothing to look for
+        self.find_members = find_members
+        self.out_since = time.monotonic()
+
+    def seconds_out(self) -> float:
+        """Look once more; return for how long every look has shown that we are out."""
+        now = time.monotonic()
+        if self.may_be_in():
+            self.out_since = now
+        return now - self.out_since
+
+    def may_be_in(self) -> bool:
+        """Return whether the group has us, or nobody can say."""
+        our_id = self.find_our_id()
+        if our_id is None:
+            return True
+        try:
+            return our_id in self.find_members()
+        except KafkaException:
+            return True
+
+
+def find_members(admin: AdminClient, group: str) -> set[str]:
+    """Return the ids of a group's members."""
+    answers = admin.describe_consumer_groups([group], request_timeout=ANSWER_SECONDS)
+    found: ConsumerGroupDescription = answers[group].result()
+    return {member.member_id for member in found.members}
