@@ -1,9 +1,10 @@
 """Questions to the broker, for a process that lives long."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from access.kafka import kafka_connection
@@ -38,3 +39,14 @@ class Admin:
         except KafkaException:
             self.client = None
             raise
+
+
+def wait_for(answer: "Future[Answer]", seconds: float) -> Answer:
+    """Return what was asked for; an answer that does not come is an error of Kafka like any other.
+
+    A client without any broker never answers, whatever timeout its request has.
+    """
+    try:
+        return answer.result(seconds)
+    except TimeoutError as failure:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from failure

@@ -13,7 +13,7 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 from sqlalchemy import Connection, Engine, text
 
-from access.kafka_admin import Admin
+from access.kafka_admin import Admin, wait_for
 from service.consumer import Memory
 from service.database import classify_errors, exit_if_missing, wait_out_refusals
 from service.kafka_errors import classify_errors as classify_kafka_errors
@@ -127,7 +127,7 @@ def ask_topic_id(admin: AdminClient, topic: str) -> str:
     a new client asks who it is.
     """
     answers = admin.describe_topics(TopicCollection([topic]), request_timeout=BROKER_SECONDS)
-    found = answers[topic].result()
+    found = wait_for(answers[topic], 2 * BROKER_SECONDS)
     return str(found.topic_id).translate(URL_SAFE)
 
 

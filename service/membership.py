@@ -11,7 +11,9 @@ from collections.abc import Callable
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription  # type: ignore[attr-defined]
 
-ANSWER_SECONDS = 5.0
+from access.kafka_admin import wait_for
+
+ANSWER_SECONDS = 3.0
 
 
 class Membership:
@@ -45,5 +47,5 @@ class Membership:
 def find_members(admin: AdminClient, group: str) -> set[str]:
     """Return the ids of a group's members."""
     answers = admin.describe_consumer_groups([group], request_timeout=ANSWER_SECONDS)
-    found: ConsumerGroupDescription = answers[group].result()
+    found: ConsumerGroupDescription = wait_for(answers[group], 2 * ANSWER_SECONDS)
     return {member.member_id for member in found.members}

@@ -8,6 +8,7 @@ import structlog
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 
+from access.kafka_admin import wait_for
 from service.metrics import LAG
 
 log = structlog.get_logger()
@@ -93,6 +94,6 @@ def find_ends(admin: AdminClient, topic: str, numbers: list[int]) -> Offsets:
     answers = admin.list_offsets(asked, request_timeout=BROKER_SECONDS)
     ends = {}
     for partition, answer in answers.items():
-        found = answer.result()
+        found = wait_for(answer, 2 * BROKER_SECONDS)
         ends[partition.partition] = found.offset
     return ends

@@ -5,7 +5,7 @@ from functools import partial
 
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription  # type: ignore[attr-defined]
 
-from access.kafka_admin import Admin
+from access.kafka_admin import Admin, wait_for
 
 ANSWER_SECONDS = 5.0
 
@@ -24,4 +24,4 @@ def describe(admin: AdminClient, group: str) -> ConsumerGroupDescription:
     """Return what the broker says of a group."""
     asked = admin.describe_consumer_groups([group], request_timeout=ANSWER_SECONDS)
     answer: Future[ConsumerGroupDescription] = asked[group]
-    return answer.result(ANSWER_SECONDS)
+    return wait_for(answer, 2 * ANSWER_SECONDS)

@@ -21,6 +21,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported without a type
 
 from access.kafka import kafka_connection
+from access.kafka_admin import wait_for
 from access.kafka_login import find_reason, who_may_not_see
 from spark.session import exit_with_error
 from spark.settings import Settings
@@ -92,7 +93,7 @@ def ask_for_offsets(
     offsets = {}
     for partition, answer in answers.items():
         position = (partition.topic, partition.partition)
-        found = answer.result()
+        found = wait_for(answer, BROKER_TIMEOUT_SECONDS)
         offsets[position] = found.offset
     return offsets
 
@@ -101,7 +102,7 @@ def committed_offsets(admin: AdminClient, group: str, topic: str) -> dict[int, i
     """Return, for each partition, the offset below which the group has handled everything."""
     request = [ConsumerGroupTopicPartitions(group)]
     answers = admin.list_consumer_group_offsets(request)
-    answer = answers[group].result()
+    answer = wait_for(answers[group], BROKER_TIMEOUT_SECONDS)
     committed = {}
     for position in answer.topic_partitions:
         is_of_topic = position.topic == topic

@@ -14,6 +14,7 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
+from access.kafka_admin import wait_for
 from spark.kafka.positions import BROKER_TIMEOUT_SECONDS, kafka_topic
 from spark.session import exit_with_error, locate, make_frame
 
@@ -50,7 +51,8 @@ def find_topic_ids(admin: AdminClient, topics: Iterable[str]) -> dict[str, str]:
     """Return the id of each topic that is there now."""
     asked = TopicCollection(list(topics))
     answers = admin.describe_topics(asked, request_timeout=BROKER_TIMEOUT_SECONDS)
-    found = {topic: answer.result() for topic, answer in answers.items()}
+    seconds = 2 * BROKER_TIMEOUT_SECONDS
+    found = {topic: wait_for(answer, seconds) for topic, answer in answers.items()}
     return {topic: str(one.topic_id).translate(URL_SAFE) for topic, one in found.items()}
 
 

@@ -1,12 +1,13 @@
 """A client that has fallen out of its group is found, and one that failed is not asked again."""
 
+from concurrent.futures import Future
 from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from access.kafka_admin import Admin
+from access.kafka_admin import Admin, wait_for
 from service import membership
 from service.membership import Membership
 
@@ -109,3 +110,10 @@ def test_a_client_that_failed_is_not_asked_again() -> None:
     with pytest.raises(KafkaException):
         admin.ask(fail)
     assert (admin.ask(str), made) == ("client 2", ["here:9092", "here:9092"])
+
+
+def test_an_answer_that_never_comes_is_an_error() -> None:
+    """A client without any broker forgets the timeouts of its requests."""
+    never: Future[str] = Future()
+    with pytest.raises(KafkaException, match="Timed out"):
+        wait_for(never, 0.01)
