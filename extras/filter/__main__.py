@@ -135,7 +135,10 @@ def is_retriable(failure: Exception) -> bool:
     return bool(failure.args[0].retriable())
 
 
-def main(make_producer: Callable[[dict[str, Any]], Producer] = Producer) -> None:
+def main(
+    make_producer: Callable[[dict[str, Any]], Producer] = Producer,
+    make_crossing: Callable[..., Crossing] = Crossing,
+) -> None:
     """Run until SIGTERM; what is in progress then is finished."""
     settings = Settings()
     configure_logs(settings.log_level)
@@ -145,7 +148,7 @@ def main(make_producer: Callable[[dict[str, Any]], Producer] = Producer) -> None
     # check: ignore[consumer-not-seen] settings.py has them, each with its reason beside it
     consumer = Consumer(settings.consumer())
     producer = make_producer(settings.producer())
-    crossing = Crossing(settings, consumer, producer, make_reader(settings.filter_number))
+    crossing = make_crossing(settings, consumer, producer, make_reader(settings.filter_number))
     owner = partial(find_owner, admin, settings.filter_group_id, settings.filter_input_topic)
     pages = Pages(settings, crossing, owner)
     serve(settings, pages)

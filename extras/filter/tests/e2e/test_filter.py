@@ -95,12 +95,12 @@ class World:
         """Send the whole data set."""
         send([Sent(None, key, str(number).encode()) for key, number in numbers()], self.input)
 
-    def until_filtered(self) -> None:
+    def until_filtered(self, seconds: float = 90) -> None:
         """Wait until the group has committed everything."""
         until(
             lambda: (self.committed(), ends(self.input)),
             lambda seen: seen[0] == seen[1],
-            90,
+            seconds,
             "not everything is filtered",
         )
 
@@ -297,6 +297,21 @@ def until_settled(instance: Instance, partition: int) -> requests.Response:
         60,
         f"no mark of {partition}",
     )
+
+
+@pytest.mark.parametrize("seconds", ["3", "999"], ids=["watched", "control: in an hour"])
+def test_a_client_that_the_group_has_lost_is_replaced(world: World, seconds: str) -> None:
+    """It would poll for ever, without a partition and without an error; a new process goes on."""
+    world.send_numbers()
+    instance = world.start("extras.filter.tests.e2e.astray", REJOIN_SECONDS=seconds)
+    instance.until_logged('"event": "revoked"')
+    if seconds == "3":
+        world.until_filtered()
+        assert '"event": "out_of_group"' in instance.log()
+        assert world.passed() == ONCE
+        return
+    with pytest.raises(AssertionError, match="not everything is filtered"):
+        world.until_filtered(8)
 
 
 def test_a_topic_that_is_missing_is_named(world: World) -> None:
