@@ -299,7 +299,7 @@ def until_settled(instance: Instance, partition: int) -> requests.Response:
     )
 
 
-@pytest.mark.parametrize("seconds", ["3", "999"], ids=["watched", "control: in an hour"])
+@pytest.mark.parametrize("seconds", ["3", "999"], ids=["watched", "control: much later"])
 def test_a_client_that_the_group_has_lost_is_replaced(world: World, seconds: str) -> None:
     """It would poll for ever, without a partition and without an error; a new process goes on."""
     world.send_numbers()
