@@ -12,6 +12,11 @@ from access.kafka import kafka_connection
 Answer = TypeVar("Answer")
 
 
+def make_client(bootstrap_servers: str) -> AdminClient:
+    """Return a client with what the environment and the files say now."""
+    return AdminClient(kafka_connection(bootstrap_servers))
+
+
 class Admin:
     """Asks the broker, and takes a new client after each question that failed.
 
@@ -20,11 +25,7 @@ class Admin:
     """
 
     def __init__(
-        self,
-        bootstrap_servers: str,
-        make_client: Callable[[str], AdminClient] = lambda servers: AdminClient(
-            kafka_connection(servers)
-        ),
+        self, bootstrap_servers: str, make_client: Callable[[str], AdminClient] = make_client
     ) -> None:
         self.bootstrap_servers = bootstrap_servers
         self.make_client = make_client
@@ -41,10 +42,11 @@ class Admin:
             raise
 
 
-def wait_for(answer: "Future[Answer]", seconds: float) -> Answer:
+def wait_for(answer: Future[Answer], seconds: float) -> Answer:
     """Return what was asked for; an answer that does not come is an error of Kafka like any other.
 
-    A client without any broker never answers, whatever timeout its request has.
+    A client without any broker never answers, whatever timeout its request has: wait longer than
+    that, and not for ever.
     """
     try:
         return answer.result(seconds)

@@ -49,7 +49,7 @@ def fill(sentence: str, access: KafkaAccess, reason: str) -> str:
     )
 
 
-def renew_password(client: Consumer | AdminClient, access: KafkaAccess | None = None) -> None:
+def renew_password(client: Consumer, access: KafkaAccess | None = None) -> None:
     """Give a client the password that is in the file now: it may have been changed meanwhile.
 
     The client uses it when it connects the next time, which it goes on trying.

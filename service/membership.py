@@ -8,10 +8,19 @@ ends. So somebody else has to ask.
 import time
 from collections.abc import Callable
 
+import structlog
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from service.stop import start_anew
+
+log = structlog.get_logger()
+
 ANSWER_SECONDS = 3.0
+OUT = (
+    "group {group} has not had this process as a member for {seconds:.0f} s, although its broker"
+    " answers: the client would not come back by itself"
+)
 
 
 class Membership:
@@ -49,3 +58,11 @@ def find_members(admin: AdminClient, group: str) -> set[str]:
     """
     found = admin.list_groups(group, timeout=ANSWER_SECONDS)
     return {str(member.id) for one in found for member in one.members}
+
+
+def start_anew_if_out(membership: Membership, group: str, rejoin_seconds: float) -> None:
+    """Look once more, and start the process anew if the group has been without us for too long."""
+    seconds = membership.seconds_out()
+    if seconds > rejoin_seconds:
+        log.error("out_of_group", what=OUT.format(group=group, seconds=seconds))
+        start_anew()

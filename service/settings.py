@@ -82,7 +82,7 @@ class Settings(BaseSettings):
     poll_recent_seconds: float = 15  # /readyz: a loop that has not polled for this long is stuck
     stuck_seconds: float = 60  # /readyz: records of a partition wait, and none was handled so long
     # Not in the group for so long although its broker answers: the process starts anew. A client
-    # that finds its way back has paused for up to 12 s before its last attempt.
+    # that comes back by itself may pause for 10 s before an attempt (reconnect.backoff.max.ms).
     rejoin_seconds: float = 20
     log_level: str = "info"
 

@@ -44,11 +44,16 @@ def prepare(
 ) -> None:
     """Settle all, waiting out what is down; raise AbandonedError if asked to stop meanwhile."""
     retry = Retry(consumer.idle, settings.retry_first_seconds, settings.retry_cap_seconds)
+    claim = retry.wrap("start", claim_event_types)
+    find = retry.wrap("start", find_memory)
+    check = retry.wrap("start", check_offsets)
+    choose = retry.wrap("start", choose_start)
+
     event_types = [event.event_type for event in events]
-    retry.wrap("start", claim_event_types)(engine, settings.subscriber, event_types)
-    consumer.memory = retry.wrap("start", find_memory)(engine, admin, settings)
-    retry.wrap("start", check_offsets)(consumer, settings)
-    retry.wrap("start", choose_start)(consumer.consumer, settings)
+    claim(engine, settings.subscriber, event_types)
+    consumer.memory = find(engine, admin, settings)
+    check(consumer, settings)
+    choose(consumer.consumer, settings)
 
 
 def find_memory(engine: Engine, admin: Admin, settings: Settings) -> Memory:

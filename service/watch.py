@@ -2,27 +2,17 @@
 
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
-
-import structlog
 
 from access.kafka_admin import Admin
 from service.consumer import RecordConsumer
-from service.membership import Membership, find_members
+from service.membership import Membership, find_members, start_anew_if_out
 from service.progress import find_ends, log_change
-from service.stop import start_anew
-
-log = structlog.get_logger()
 
 LOOK_SECONDS = 2.0
-OUT = (
-    "group {group} has not had this process as a member for {seconds:.0f} s, although its broker"
-    " answers: the client would not come back by itself"
-)
 
 
-def keep_watching(consumer: RecordConsumer, start_anew: Callable[[], None] = start_anew) -> None:
+def keep_watching(consumer: RecordConsumer) -> None:
     """Measure the lag until the process ends, and log when a partition gets stuck.
 
     Where the group has lost us, the process starts anew.
@@ -42,10 +32,7 @@ def keep_watching(consumer: RecordConsumer, start_anew: Callable[[], None] = sta
             consumer.progress.measure(find)
             stuck = consumer.progress.stuck(consumer.topic, settings.stuck_seconds)
             is_stuck = log_change(is_stuck, stuck)
-            seconds = membership.seconds_out()
-            if seconds > settings.rejoin_seconds:
-                log.error("out_of_group", what=OUT.format(group=settings.group_id, seconds=seconds))
-                start_anew()
+            start_anew_if_out(membership, settings.group_id, settings.rejoin_seconds)
             time.sleep(LOOK_SECONDS)
 
     threading.Thread(target=watch, name="watch", daemon=True).start()

@@ -45,3 +45,14 @@ def take_all(entries: Sequence[Entry]) -> Answers:
 def settle_all(answers: Answers) -> Answers:
     """Mark nothing, but call all of it settled."""
     return answers
+
+
+class Clock:
+    """A clock that a test moves on."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        """Return the time."""
+        return self.now

@@ -19,10 +19,10 @@ from extras.filter.settings import Settings
 from extras.filter.topics import refuse_topics
 from service.consumer import is_end, to_record
 from service.logs import configure_logs, exit_with_error
-from service.membership import Membership, find_members
+from service.membership import Membership, find_members, start_anew_if_out
 from service.outage import AbandonedError, OutageError
 from service.record import Record
-from service.stop import Stop, start_anew
+from service.stop import Stop
 
 log = structlog.get_logger()
 
@@ -74,11 +74,9 @@ class Loop:
         return None if self.crossing.owned else self.crossing.consumer.memberid() or ""
 
     def look_for_us(self) -> None:
-        """Start anew if the group has lost us, for this client would not come back by itself."""
-        seconds = self.membership.seconds_out()
-        if seconds > self.settings.rejoin_seconds:
-            log.error("out_of_group", group=self.settings.filter_group_id, seconds=round(seconds))
-            start_anew()
+        """Start anew if the group has lost us."""
+        settings = self.settings
+        start_anew_if_out(self.membership, settings.filter_group_id, settings.rejoin_seconds)
         self.stop.asked.wait(LOOK_SECONDS)
 
     def keep_ours(self, messages: list[Message]) -> list[Record]:

@@ -100,7 +100,9 @@ class Pulses:
         """Show how long pulses took to the lake, as exactly as one looks."""
         of_topic = ends.get(PULSE_TOPIC, {})
         for partition, passed in list(self.to_land.items()):
-            if of_topic.get(str(partition), 0) > passed.offset:
+            end = of_topic.get(str(partition), 0)
+            has_landed = end > passed.offset
+            if has_landed:
                 self.show("landed", time.time() - passed.sent_at)
                 del self.to_land[partition]
 

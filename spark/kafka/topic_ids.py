@@ -51,9 +51,11 @@ def find_topic_ids(admin: AdminClient, topics: Iterable[str]) -> dict[str, str]:
     """Return the id of each topic that is there now."""
     asked = TopicCollection(list(topics))
     answers = admin.describe_topics(asked, request_timeout=BROKER_TIMEOUT_SECONDS)
-    seconds = 2 * BROKER_TIMEOUT_SECONDS
-    found = {topic: wait_for(answer, seconds) for topic, answer in answers.items()}
-    return {topic: str(one.topic_id).translate(URL_SAFE) for topic, one in found.items()}
+    topic_ids = {}
+    for topic, answer in answers.items():
+        found = wait_for(answer, 2 * BROKER_TIMEOUT_SECONDS)
+        topic_ids[topic] = str(found.topic_id).translate(URL_SAFE)
+    return topic_ids
 
 
 def confirm(admin: AdminClient, expected: TopicIds) -> None:

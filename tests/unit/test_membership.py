@@ -10,19 +10,9 @@ from confluent_kafka.admin import AdminClient
 from access.kafka_admin import Admin, wait_for
 from service import membership
 from service.membership import Membership
+from tests.builders import Clock
 
 OURS = "rdkafka-1"
-
-
-class Clock:
-    """A clock that a test moves on."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        """Return the time."""
-        return self.now
 
 
 class Group:

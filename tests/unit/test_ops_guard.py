@@ -1,15 +1,17 @@
 """What the guard makes of what it sees, and when it restarts a task."""
 
+import math
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from arro3.core import Array, DataType, Table
 from deltalake import write_deltalake
 from prometheus_client import REGISTRY
 
+from ops.guard import pulse
 from ops.guard.findings import (
     LATE_SECONDS,
     MOST_WRITTEN,
@@ -20,9 +22,11 @@ from ops.guard.findings import (
 )
 from ops.guard.look import Look, Slot, Task
 from ops.guard.metrics import NAMES, show_runs
+from ops.guard.pulse import RENEW_SECONDS, Line, Pulses
 from ops.guard.restarts import PAUSES, WELL_AGAIN_SECONDS, Restarts
 from ops.trace.lake import LastRuns, read_last_runs
 from spark.run_id import began_at
+from tests.builders import Clock
 
 WELL = Slot(
     outbox="fulfillment",
@@ -185,3 +189,40 @@ def test_when_reconciliation_ran_is_a_metric() -> None:
     assert REGISTRY.get_sample_value("retention_last_timestamp_seconds") == at.timestamp()
     show_runs(None)
     assert REGISTRY.get_sample_value("reconcile_last_timestamp_seconds") == at.timestamp()
+
+
+class Silent:
+    """A producer and a consumer that nothing comes back to."""
+
+    def __init__(self) -> None:
+        self.flushed = 0
+
+    def consume(self, _count: int, _seconds: float) -> list[Any]:
+        """Return nothing."""
+        return []
+
+    def flush(self, _seconds: float) -> None:
+        """Count it."""
+        self.flushed += 1
+
+
+def test_clients_that_no_pulse_comes_back_to_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was told of no brokers may never find one again; what it holds may still go out."""
+    clock = Clock()
+    opened: list[Silent] = []
+
+    def open_line(_env: Any) -> Line:
+        client: Any = Silent()
+        opened.append(client)
+        return Line(client, client, iter(()))
+
+    monkeypatch.setattr(pulse, "time", clock)
+    monkeypatch.setattr(pulse, "open_line", open_line)
+    pulses = Pulses(cast("Any", {}), 1, lambda _hop, _seconds: None, next_at=math.inf)
+    counts = []
+    for seconds in (0, RENEW_SECONDS, 1):
+        clock.now += seconds
+        pulses.beat()
+        counts.append(len(opened))
+    assert counts == [1, 1, 2]
+    assert [client.flushed for client in opened] == [1, 0]

@@ -14,17 +14,7 @@ from service.consumer import RecordConsumer
 from service.health import Health
 from service.progress import Offsets, Progress, log_change
 from service.settings import Settings
-
-
-class Clock:
-    """A clock that a test moves on."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        """Return the time."""
-        return self.now
+from tests.builders import Clock
 
 
 @pytest.fixture

@@ -313,8 +313,9 @@ def test_a_closed_shard_is_done_before_its_child_begins(world: World) -> None:
         world.dynamodb.roll_over()
     turns(relay, 8)
     assert message_ids(world.broker.events) == named(*range(30))
-    leases = list(world.leases().read().leases.values())
-    assert sorted(lease.is_done for lease in leases) == [False, True, True, True]
+    leases = world.leases().read().leases
+    are_done = [lease.is_done for lease in leases.values()]
+    assert sorted(are_done) == [False, True, True, True]
 
 
 def test_a_shard_that_closes_while_it_is_read_is_read_to_its_end(world: World) -> None:

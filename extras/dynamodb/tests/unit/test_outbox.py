@@ -4,18 +4,21 @@ import os
 import re
 import subprocess
 import sys
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from confluent_kafka import KafkaError, Producer
 
 from contract.extras import manifests
 from extras.dynamodb.outbox.event import buried, from_item, tallied, to_item
+from extras.dynamodb.outbox.publish import Publisher
 from extras.dynamodb.outbox.settings import Settings
 from extras.dynamodb.outbox.shards import START, Lease, LostRecordsError
 from extras.dynamodb.outbox.stream import Stream
 from extras.dynamodb.outbox.transaction import find_source
 from ops.settings import ROOT
 from service.ids import derive
+from service.outage import OutageError
 from service.record import DeadLetter, Message, Record, read
 from tests.builders import record
 
@@ -201,3 +204,46 @@ def test_the_image_installs_what_the_lock_says() -> None:
     own = set(pins.findall((ROOT / "extras" / "dynamodb" / "requirements.lock").read_text()))
     assert any(pin.startswith("boto3==") for pin in own)
     assert own <= whole
+
+
+class Lost:
+    """A producer that delivers nothing."""
+
+    def __init__(self) -> None:
+        self.notes: list[Any] = []
+
+    def produce(self, *_words: Any, on_delivery: Any, **_more: Any) -> None:
+        """Take an event."""
+        self.notes.append(on_delivery)
+
+    def poll(self, _seconds: float) -> None:
+        """Do nothing."""
+
+    def flush(self, _seconds: float) -> int:
+        """Give up what was taken."""
+        for note in self.notes:
+            note(KafkaError(KafkaError._MSG_TIMED_OUT), None)
+        return 0
+
+
+class Working(Lost):
+    """A producer that delivers everything."""
+
+    def flush(self, _seconds: float) -> int:
+        """Deliver what was taken."""
+        for note in self.notes:
+            note(None, None)
+        return 0
+
+
+def test_a_producer_that_delivers_nothing_is_replaced() -> None:
+    """One that was told of no brokers may never find one again; one that works is kept."""
+    producers = [Lost(), Working()]
+    left = iter(producers)
+    publisher = Publisher(lambda: cast("Producer", next(left)), 0)
+    event = tallied(message(), "t")
+    with pytest.raises(OutageError, match="1 events were not taken"):
+        publisher.publish([event])
+    publisher.publish([event])
+    publisher.publish([event])
+    assert [len(producer.notes) for producer in producers] == [1, 2]

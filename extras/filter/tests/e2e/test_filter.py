@@ -148,8 +148,11 @@ def test_3500_of_4858_pass_each_once_and_each_key_in_its_sequence(world: World) 
     world.until_filtered()
     assert world.passed() == ONCE
     by_key: dict[bytes, list[int]] = {name.encode(): [] for name in NAMES}
-    for message in read(world.env["KAFKA_BOOTSTRAP_SERVERS"], world.output):
-        by_key[message.key() or b""].append(int(message.value() or b""))
+    bootstrap = world.env["KAFKA_BOOTSTRAP_SERVERS"]
+    for message in read(bootstrap, world.output):
+        key = message.key() or b""
+        number = int(message.value() or b"")
+        by_key[key].append(number)
     assert all(found == sorted(found) for found in by_key.values())
     instance.process.send_signal(SIGTERM)
     assert instance.until_ended() == 0, instance.log()

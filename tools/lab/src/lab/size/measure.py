@@ -175,9 +175,11 @@ class Measuring:
         send(self.producer, range(self.orders, self.orders + MORE))
         self.handle(FULL, MORE)
         log = looks.log_end(self.env) - before
-        pages = [size / PAGE for size in sizes.btrees.values()]
-        images = sum(distinct(count, MORE) for count in pages)
-        return (log - MORE * order_bytes) / images
+        without_images = MORE * order_bytes
+        images = 0.0
+        for size in sizes.btrees.values():
+            images += distinct(size / PAGE, MORE)
+        return (log - without_images) / images
 
     def handle(self, batch: int, orders: int) -> Times:
         """Handle so many orders that wait on the topic, and time each batch."""
