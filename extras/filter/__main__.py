@@ -19,10 +19,10 @@ from extras.filter.settings import Settings
 from extras.filter.topics import refuse_topics
 from service.consumer import is_end, to_record
 from service.logs import configure_logs, exit_with_error
-from service.membership import Membership, find_members, start_anew_if_out
 from service.outage import AbandonedError, OutageError
 from service.record import Record
 from service.stop import Stop
+from service.watch import Membership, find_members, start_anew_if_out
 
 log = structlog.get_logger()
 

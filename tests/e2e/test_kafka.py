@@ -263,7 +263,7 @@ def test_a_client_that_the_group_has_lost_is_replaced(spoiled: Stack, mode: str)
     """
     topic = make_topic()
     ids = orders(30, topic)
-    module = ("tests.e2e.astray", mode)
+    module = ("tests.e2e.faulty_client", mode)
     with own_service(spoiled, topic, module, REJOIN_SECONDS="3") as service:
         service.until_logged('"event": "revoked"')
         ids += orders(30, topic)
@@ -419,8 +419,8 @@ def test_a_commit_without_an_answer_does_not_hold_up_the_end(spoiled: Stack) -> 
 def test_a_client_that_hangs_when_it_leaves_does_not_hold_up_the_end(spoiled: Stack) -> None:
     """Although it holds the interpreter's lock, the process ends; the control: without a bound."""
     topic = make_topic()
-    bounded = ("tests.e2e.hanging", "bounded")
-    unbounded = ("tests.e2e.hanging", "unbounded")
+    bounded = ("tests.e2e.faulty_client", "bounded")
+    unbounded = ("tests.e2e.faulty_client", "unbounded")
     with (
         own_service(spoiled, topic, bounded) as service,
         own_service(spoiled, topic, unbounded) as control,
