@@ -344,8 +344,9 @@ class RecordConsumer:
         """Commit these offsets, or raise an OutageError if that takes too long.
 
         A commit that waits for its answer has no bound, and meanwhile no other call of the client
-        returns. So it does not wait, and then we ask what is committed: the broker answers one
-        request after the other.
+        returns. So it does not wait, and then we ask what is committed: on one connection the
+        broker answers one request after the other. An earlier commit, on a connection that was
+        given up, may still come between the two; then this one has to be repeated.
         """
         self.is_answered = False
         with classify_errors(self.settings, "offsets"):

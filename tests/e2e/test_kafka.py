@@ -285,8 +285,10 @@ def test_a_commit_that_the_broker_does_not_answer_is_an_outage(spoiled: Stack) -
     ours = member(topic, session_timeout_ms=45_000)
 
     def commit_without_bound() -> None:
+        # The offsets of our own commit: the broker may take this one after a later one.
+        after = {record.partition: record.offset + 1 for record in batch}
         with suppress(KafkaException):
-            ours.consumer.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
+            ours.consumer.commit(offsets=ours.at(after), asynchronous=False)
 
     control = threading.Thread(target=commit_without_bound)
     with ours.consumer:

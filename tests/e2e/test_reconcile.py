@@ -489,6 +489,7 @@ def test_an_accepted_loss_is_in_every_report(
         assert lost & {id_ for _hop, _outcome, id_ in defects(spoiled, result)} == set()
 
 
+@pytest.mark.prove
 def test_for_a_group_that_has_handled_nothing_everything_is_late(
     stack: Stack, impatient: None, spark: SparkSession
 ) -> None:
@@ -502,6 +503,7 @@ def test_for_a_group_that_has_handled_nothing_everything_is_late(
     assert result["findings"] == []
 
 
+@pytest.mark.prove
 def test_a_table_that_is_read_in_ranges_has_each_row_once(
     spark: SparkSession, stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

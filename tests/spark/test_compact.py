@@ -52,6 +52,7 @@ def test_compacting_leaves_every_row_as_it_is(
     assert len(counting.read_all()) == len(before) == BATCHES
 
 
+@pytest.mark.prove
 def test_what_is_large_enough_is_not_written_again(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:

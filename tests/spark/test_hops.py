@@ -825,6 +825,7 @@ def test_a_letter_that_was_retired_is_no_finding_and_anything_else_is(spark: Spa
     }
 
 
+@pytest.mark.prove
 def test_what_was_retired_of_the_lake_is_compared_as_a_whole(spark: SparkSession) -> None:
     """Messages of which only the business's rows are left are no finding, and are counted.
 
