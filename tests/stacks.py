@@ -129,6 +129,13 @@ def spoiled_stack() -> Iterator[Stack]:
         yield stack
 
 
+@pytest.fixture(scope="module")
+def stack_of_one_file() -> Iterator[Stack]:
+    """Have a stack of this file: a run judges all that is there, and in the others that is much."""
+    with running(f"{RUN}-alone", PORTS + 200) as stack:
+        yield stack
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Have one session for all tests, made as the jobs make it: a warm one is much faster."""
@@ -208,6 +215,12 @@ def engine(spoiled: Stack) -> Iterator[Engine]:
     made = connect_to(env["DATABASE_URL"], Path(env["DATABASE_PASSWORD_FILE"]), 5)
     yield made
     made.dispose()
+
+
+@pytest.fixture
+def alone(stack_of_one_file: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """The stack that need not either, and has nothing of other files."""
+    return within(stack_of_one_file, monkeypatch)
 
 
 def within(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:

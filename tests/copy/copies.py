@@ -122,11 +122,14 @@ def git(folder: Path, *command: str) -> str:
     return subprocess.check_output(["git", *me, *command], cwd=folder, text=True)
 
 
-def make_template(folder: Path) -> Path:
-    """Return a repository with the files of this one as they are, tagged as version 1."""
+def make_template(folder: Path, *, without: tuple[str, ...] = ()) -> Path:
+    """Return a repository with the files of this one as they are, tagged as version 1.
+
+    Nothing of the folders that it shall be without is in it.
+    """
     listed = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     for name in listed:
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_file() and not name.startswith(without):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     git(folder, "init", "-q")

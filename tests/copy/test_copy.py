@@ -48,6 +48,7 @@ def test_the_unit_tests_of_a_copy_pass(template: Path, cache: Path, tmp_path: Pa
     assert unit.code == 0, unit.output
 
 
+@pytest.mark.prove
 def test_a_copy_without_ops_needs_no_edit(template: Path, cache: Path, tmp_path: Path) -> None:
     """Without ops/, lint, unit tests and laws pass, and nothing names what is not there."""
     copy = make_copy(template, tmp_path / "copy", cache, **TICKETS, keep=EXTRAS, ops=False)

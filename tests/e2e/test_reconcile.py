@@ -223,6 +223,7 @@ def test_the_command_finds_nothing_in_a_clean_run(stack: Stack) -> None:
     assert letters >= 2, counts
 
 
+@pytest.mark.prove
 def test_under_load_and_lagging_it_finds_nothing(stack: Stack, reconcile: Reconcile) -> None:
     """While orders keep coming, and some are not settled yet, no id is lost: late ones are late."""
     with load(bursts=500, pause=0.1):
@@ -276,7 +277,7 @@ def reject(winner: str) -> str:
 
 
 def test_every_planted_defect_is_found(
-    spoiled: Stack, reconcile: Reconcile, monkeypatch: pytest.MonkeyPatch
+    alone: Stack, reconcile: Reconcile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of fifteen messages thirteen are spoiled in one way each: each is found in its hop.
 
@@ -328,7 +329,7 @@ def test_every_planted_defect_is_found(
     )
     publish("fulfillment.events", phantom)
 
-    found = defects(spoiled, reconcile())
+    found = defects(alone, reconcile())
 
     assert {(outcome, id_) for _, outcome, id_ in found if id_ in ids.values()} == {
         ("duplicate", ids["unpublished"]),
@@ -357,7 +358,7 @@ def test_every_planted_defect_is_found(
 
 
 def test_a_landed_row_removed_or_doubled_is_found(
-    spoiled: Stack, reconcile: Reconcile, spark: SparkSession
+    alone: Stack, reconcile: Reconcile, spark: SparkSession
 ) -> None:
     """One landed record removed and one landed twice are found by their positions."""
     prefix = fresh("land")
@@ -366,7 +367,7 @@ def test_a_landed_row_removed_or_doubled_is_found(
     settings = SparkSettings()
     topics = topics_to_land(settings, load_parts()).all()
     start_landing(spark, settings, topics, once=True).awaitTermination()
-    table = DeltaTable(f"{spoiled.env()['DELTA_ROOT']}/landed/order.events")
+    table = DeltaTable(f"{alone.env()['DELTA_ROOT']}/landed/order.events")
     (gone, twice) = (
         f'partition = {partition} and "offset" = {offset}' for partition, offset in places[:2]
     )
@@ -379,7 +380,7 @@ def test_a_landed_row_removed_or_doubled_is_found(
     write_deltalake(table, row, mode="append")
     table.delete(gone)
 
-    found = {(outcome, id_) for _, outcome, id_ in defects(spoiled, reconcile())}
+    found = {(outcome, id_) for _, outcome, id_ in defects(alone, reconcile())}
 
     [missing, doubled] = (f"order.events/{partition}/{offset}" for partition, offset in places[:2])
     assert ("missing", missing) in found
@@ -459,7 +460,7 @@ def test_a_topic_that_was_created_again_reconciles(
 
 @pytest.mark.prove
 def test_an_accepted_loss_is_in_every_report(
-    spoiled: Stack, spark: SparkSession, reconcile: Reconcile, capsys: pytest.CaptureFixture[str]
+    alone: Stack, spark: SparkSession, reconcile: Reconcile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Orders that Kafka deleted before they landed stop the run, and are no defect once accepted.
 
@@ -486,7 +487,7 @@ def test_an_accepted_loss_is_in_every_report(
         result = reconcile()
         shown = [line.partition(",")[0] for line in result["accepted_losses"]]
         assert shown == sorted(named)
-        assert lost & {id_ for _hop, _outcome, id_ in defects(spoiled, result)} == set()
+        assert lost & {id_ for _hop, _outcome, id_ in defects(alone, result)} == set()
 
 
 @pytest.mark.prove

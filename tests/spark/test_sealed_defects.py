@@ -1,7 +1,6 @@
 """What goes wrong after a run is found by the next one, whether it was judged before or not."""
 
 import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,20 +15,7 @@ from spark.judging.horizon import Horizon, next_transaction, read_horizon
 from tests.client import connect, fresh, query, until, until_handled
 from tests.e2e.test_reconcile import defects_in, event_of, publish
 from tests.load import orders
-from tests.stacks import PORTS, RUN, JudgeSince, running, within
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[Stack]:
-    """A stack of this file: each test judges all that is there, and in others that is much."""
-    with running(f"{RUN}-sealed", PORTS + 200) as stack:
-        yield stack
-
-
-@pytest.fixture
-def spoiled(own: Stack, monkeypatch: pytest.MonkeyPatch) -> Stack:
-    """The same, where the tests' own clients find it."""
-    return within(own, monkeypatch)
+from tests.stacks import JudgeSince
 
 
 def found_in(delta_root: Path, result: dict[str, Any]) -> set[tuple[str, str]]:
@@ -38,7 +24,7 @@ def found_in(delta_root: Path, result: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 def test_defects_on_both_sides_of_the_horizon_are_found(
-    spoiled: Stack, judge_since: JudgeSince, delta_root: Path
+    alone: Stack, judge_since: JudgeSince, delta_root: Path
 ) -> None:
     """What goes wrong later is named by the next run, and by each one until it is repaired.
 
@@ -120,7 +106,7 @@ def change_in_place(columns: str, table: str, message_id: str) -> None:
     ],
 )
 def test_what_is_changed_in_place_is_found_by_the_rotation(
-    spoiled: Stack,
+    alone: Stack,
     judge_since: JudgeSince,
     delta_root: Path,
     change: tuple[str, str, str],
@@ -150,7 +136,7 @@ def test_what_is_changed_in_place_is_found_by_the_rotation(
 
 @pytest.mark.prove
 def test_control_without_the_rotation_only_a_full_run_finds_it(
-    spoiled: Stack, judge_since: JudgeSince, delta_root: Path, monkeypatch: pytest.MonkeyPatch
+    alone: Stack, judge_since: JudgeSince, delta_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Control: if no share is ever due, twice as many runs do not find it; one of all does."""
     [changed] = orders(1)
@@ -184,7 +170,7 @@ def position_of(message_id: str) -> str:
 
 @pytest.mark.prove
 def test_a_transaction_that_commits_late_is_not_missed(
-    spoiled: Stack, judge_since: JudgeSince, delta_root: Path
+    alone: Stack, judge_since: JudgeSince, delta_root: Path
 ) -> None:
     """A row that was written before a run and committed after it is read by the next one."""
     assert is_late_row_found(judge_since, delta_root)
@@ -192,7 +178,7 @@ def test_a_transaction_that_commits_late_is_not_missed(
 
 @pytest.mark.prove
 def test_control_a_horizon_of_one_number_misses_a_late_commit(
-    spoiled: Stack, judge_since: JudgeSince, delta_root: Path, monkeypatch: pytest.MonkeyPatch
+    alone: Stack, judge_since: JudgeSince, delta_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Control: if only the greatest transaction were kept, the row would never be read."""
 
