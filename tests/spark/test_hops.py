@@ -710,6 +710,7 @@ def test_what_was_forgotten_is_no_finding_and_anything_else_is(spark: SparkSessi
     assert (FORGOTTEN_TO_LANDED, place, "different") in findings
 
 
+@pytest.mark.prove
 def test_what_was_forgotten_and_lost_in_the_lake_is_not_compared(spark: SparkSession) -> None:
     """Where somebody has accepted a loss, nobody can say any more what was forgotten there."""
     world = World()

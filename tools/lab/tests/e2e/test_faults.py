@@ -21,8 +21,7 @@ from ops.settings import ROOT, Settings
 from ops.stack.stack import silently
 
 SEED = 1
-# One for each part; the landing is at work for the last ones. Of its own kill within a batch,
-# `make test` has tests/spark/test_land_killed.py.
+# One for each part; the landing is at work for the last ones.
 SLICE = (
     "service.after-write.kill",
     "audit.to-postgres.lost-answer",
@@ -30,7 +29,7 @@ SLICE = (
     "kafka.from-producer.lost-answer",
     "postgres.any-moment.kill",
     pytest.param("kafka.any-moment.kill", marks=pytest.mark.prove),
-    pytest.param("land.after-append.kill", marks=pytest.mark.prove),
+    "land.after-append.kill",
     pytest.param("everything.all-hops.cut", marks=pytest.mark.prove),
 )
 CELLS = {cell.name: cell for cell in all_cells()}
