@@ -1,5 +1,6 @@
 """Questions to the broker, for a process that lives long."""
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
@@ -33,13 +34,24 @@ class Admin:
 
     def ask(self, question: Callable[[AdminClient], Answer]) -> Answer:
         """Return what the broker answers, or raise a KafkaException."""
-        client = self.client or self.make_client(self.bootstrap_servers)
-        self.client = client
+        if self.client is None:  # one that waits for nothing is false: it has a length
+            self.client = self.make_client(self.bootstrap_servers)
         try:
-            return question(client)
-        except KafkaException:
-            self.client = None
-            raise
+            return question(self.client)
+        except KafkaException as error:
+            failure = KafkaException(*error.args)  # the traceback of the first one has the client
+        self.close()
+        raise failure
+
+    def close(self) -> None:
+        """Let the client go in a thread: closing it may take for ever.
+
+        It waits for threads of its own. These may wait until a time of the wall clock, and somebody
+        may have set that back by hours.
+        """
+        closing = [self.client]
+        self.client = None
+        threading.Thread(target=closing.clear, name="close", daemon=True).start()
 
 
 def wait_for(answer: Future[Answer], seconds: float) -> Answer:

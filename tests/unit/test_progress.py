@@ -1,12 +1,14 @@
 """How far each partition is handled, what /readyz and /livez say, and whether the group has us."""
 
 import math
+import threading
+import time
 from concurrent.futures import Future
 from types import ModuleType
 from typing import Any, cast
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
@@ -248,6 +250,43 @@ def test_a_client_that_failed_is_not_asked_again() -> None:
     with pytest.raises(KafkaException):
         admin.ask(fail)
     assert (admin.ask(str), made) == ("client 2", ["here:9092", "here:9092"])
+
+
+def test_a_client_that_answers_is_kept() -> None:
+    """A real one is false as long as it waits for nothing: its length is how much it waits for."""
+    admin = Admin("127.0.0.1:1")
+    assert admin.ask(itself) is admin.ask(itself)
+
+
+def itself(client: AdminClient) -> AdminClient:
+    """A question whose answer is who was asked."""
+    return client
+
+
+class HangingClient:
+    """One whose threads do not end before they may."""
+
+    def __init__(self, may_close: threading.Event) -> None:
+        self.may_close = may_close
+
+    def __del__(self) -> None:
+        self.may_close.wait(10)
+
+
+def test_nobody_waits_for_a_client_that_is_closed() -> None:
+    """Its threads may wait until a time of the wall clock, which somebody has set back by hours."""
+    may_close = threading.Event()
+
+    def fail(_client: AdminClient) -> Any:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    admin = Admin("here:9092", lambda _servers: cast("AdminClient", HangingClient(may_close)))
+    started = time.monotonic()
+    with pytest.raises(KafkaException, match="Timed out"):
+        admin.ask(fail)
+    assert time.monotonic() - started < 5
+    assert any(thread.name == "close" for thread in threading.enumerate())
+    may_close.set()
 
 
 def test_an_answer_that_never_comes_is_an_error() -> None:
