@@ -34,12 +34,12 @@ class Admin:
 
     def ask(self, question: Callable[[AdminClient], Answer]) -> Answer:
         """Return what the broker answers, or raise a KafkaException."""
-        if self.client is None:  # one that waits for nothing is false: it has a length
+        if self.client is None:  # not `or`: an idle client has the length 0, so it is false
             self.client = self.make_client(self.bootstrap_servers)
         try:
             return question(self.client)
         except KafkaException as error:
-            failure = KafkaException(*error.args)  # the traceback of the first one has the client
+            failure = KafkaException(*error.args)  # a new one: this one's traceback has the client
         self.close()
         raise failure
 

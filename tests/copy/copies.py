@@ -123,9 +123,9 @@ def git(folder: Path, *command: str) -> str:
 
 
 def make_template(folder: Path, *, without: tuple[str, ...] = ()) -> Path:
-    """Return a repository with the files of this one as they are, tagged as version 1.
+    """Return a repository with this one's files as they are, tagged as version 1.
 
-    Nothing of the folders that it shall be without is in it.
+    It comes without some folders, if a test does not need them.
     """
     listed = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     for name in listed:

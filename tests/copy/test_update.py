@@ -7,7 +7,7 @@ import pytest
 
 from tests.copy.copies import Copy, copier, make_copy, make_template, release
 
-# Copier takes a minute for an update of everything.
+# No test of this file looks at these, and an update of everything takes Copier a minute.
 NOT_LOOKED_AT = ("tests/", "tools/check/", "tools/lab/", "ops/", "spark/", "migrations/")
 
 
