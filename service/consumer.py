@@ -331,14 +331,20 @@ class RecordConsumer:
         That is also an outage when the group has gone on without us: waiting then shows which
         partitions were taken away, and the batch is abandoned.
         """
-        after = dict(self.ends)
-        for record in records:
-            number = record.partition
-            after[number] = max(record.offset + 1, self.ends.get(number, 0))
+        after = self.offsets_after(records)
         counts = Counter(record.partition for record in records)
-        self.commit_in_time(self.at(after, self.tries.go_on(counts)))
+        metadata = self.tries.go_on(counts)
+        self.commit_in_time(self.at(after, metadata))
         for number, offset in after.items():
             self.progress.move(number, offset)
+
+    def offsets_after(self, records: Sequence[Record]) -> dict[int, int]:
+        """Return where each partition goes on after these records and the ends that have come."""
+        after = dict(self.ends)
+        for record in records:
+            end = self.ends.get(record.partition, 0)
+            after[record.partition] = max(record.offset + 1, end)
+        return after
 
     def commit_in_time(self, offsets: list[TopicPartition]) -> None:
         """Commit these offsets, or raise an OutageError if that takes too long.
