@@ -178,7 +178,24 @@ def delta_root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def judge_since(spark: SparkSession, delta_root: Path) -> JudgeSince:
-    """Land and reconcile in a lake of the test's own, however few orders there are.
+    """Land and reconcile in a lake of the test's own, however few orders there are."""
+    return judge_in(spark, delta_root)
+
+
+@pytest.fixture(scope="session")
+def common_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of the stack that must reconcile: what one test has landed, the next need not."""
+    return tmp_path_factory.mktemp("common") / "delta"
+
+
+@pytest.fixture
+def judge_next(spark: SparkSession, common_lake: Path) -> JudgeSince:
+    """Land and reconcile in the common lake what has come since the last test did."""
+    return judge_in(spark, common_lake)
+
+
+def judge_in(spark: SparkSession, delta_root: Path) -> JudgeSince:
+    """Return what lands and reconciles in a lake.
 
     Extras keep their topics, so that all that the stack has published lands, and lose their hops:
     with these, everything is judged each time.

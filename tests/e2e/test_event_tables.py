@@ -1,6 +1,7 @@
 """The event tables of the contract, filled with what the service and Connect really wrote."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Row, SparkSession
@@ -50,14 +51,16 @@ def check_row(row: Row, body: dict[str, Any]) -> None:
         assert same, f"{name}: {column!r} of {value!r}"
 
 
-def test_the_events_of_every_sample_have_their_rows(stack: Stack, spark: SparkSession) -> None:
+def test_the_events_of_every_sample_have_their_rows(
+    stack: Stack, spark: SparkSession, common_lake: Path
+) -> None:
     """Each event of the outbox has one row, and each field of its body a column with its value."""
     run = fresh("tables")
     send_samples(run)
     expected = {event: bodies(event, run) for event in EVENTS}
     assert all(expected.values())
 
-    settings = Settings()
+    settings = Settings(delta_root=str(common_lake))
     land_here(spark, settings, topics_to_land(settings, load_parts()))
     for event in EVENTS:
         table = update_table(spark, settings.delta_root, event)

@@ -39,7 +39,7 @@ def until_published(pulses: Pulses, shown: Shown, count: int, seconds: float = S
     until(beat, lambda found: found >= count, seconds, "no pulse comes through")
 
 
-def test_pulses_measure_the_way_and_are_not_counted(stack: Stack, judge_since: JudgeSince) -> None:
+def test_pulses_measure_the_way_and_are_not_counted(stack: Stack, judge_next: JudgeSince) -> None:
     """Between orders they come through, in less than a second; all of it reconciles.
 
     They leave no row but their event; after them, everything is handled and committed.
@@ -56,7 +56,7 @@ def test_pulses_measure_the_way_and_are_not_counted(stack: Stack, judge_since: J
     assert min(shown.seconds["handled"]) <= min(shown.seconds["published"])
     [(after,)] = query("select count(*) from tracking")
     assert after == before[0][0] + len(ids)
-    result = all_matched(judge_since(full=True))
+    result = all_matched(judge_next())
     assert hop(result, f"outbox → {PULSE_TOPIC}")["matched"] >= 12
 
 

@@ -96,15 +96,15 @@ def type_reconcile(stack: Stack, **settings: str) -> subprocess.CompletedProcess
     )
 
 
-def test_a_dead_service_is_behind(stack: Stack) -> None:
+def test_a_dead_service_is_behind(alone: Stack) -> None:
     """With 2,000 orders waiting for a service that is dead, the verdict names hop, number and time.
 
     `pipeline reconcile` exits 1: nothing is lost, but nothing moves either.
     """
     until_handled()
-    with away(stack, "service"):
+    with away(alone, "service"):
         ids = orders(2_000)
-        done = type_reconcile(stack, RECONCILE_BEHIND_SECONDS="3")
+        done = type_reconcile(alone, RECONCILE_BEHIND_SECONDS="3")
     assert done.returncode == 1, done.stdout + done.stderr
     *_, stuck, _report, verdict = done.stdout.splitlines()
     name = input_to_tracking(INPUT_TOPIC)

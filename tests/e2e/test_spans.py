@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator, Set
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,23 +20,27 @@ from service.ids import derive, span_id_of
 from tests.builders import value
 from tests.client import Headers, Sent, exactly_one, fresh, of, send, until, until_published
 from tests.e2e.span_collector import Seen, SpanCollector, collecting
+from tests.stacks import within
 
 [EVENT_TOPIC] = [event.topic for event in EVENTS if event.outcome == ACCEPTED]
 STATE = r'vendor="of the \producer",other=1'
+UNSAMPLED = f"00-{'4b' * 16}-{'5c' * 8}-00"
 BROKEN = "00-zz"
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+NOBODY = "http://127.0.0.1:1"
+PARTS = ("audit", "service")
 
 
 class Traced(NamedTuple):
-    """A stack whose parts send spans, the collector that gets them, and a lake of its own."""
+    """Messages with traces of every kind, the spans of their way, and the lake to which it led."""
 
-    stack: Stack
+    trace: Trace  # the one that the producer has sampled
+    sampled: str
+    unsampled: str
+    broken: str
+    without: str
     collector: SpanCollector
     lake: Path
-
-    def land(self) -> None:
-        """Land what is there, as a process that sends spans."""
-        endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": self.collector.url}
-        land(self.stack, self.lake, endpoint)
 
 
 def land(stack: Stack, lake: Path, env: dict[str, str]) -> str:
@@ -60,18 +65,35 @@ def lake(spoiled_stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Path
     return found
 
 
-@pytest.fixture
-def traced(lake: Path, spoiled: Stack) -> Iterator[Traced]:
-    """Let the service and the audit receiver send spans."""
-    with collecting() as collector:
-        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
-        try:
-            for part in ("audit", "service"):
-                spoiled.start(part, env=env)
-            yield Traced(spoiled, collector, lake)
-        finally:
-            for part in ("audit", "service"):
-                spoiled.start(part)
+@pytest.fixture(scope="module")
+def traced(lake: Path, spoiled_stack: Stack) -> Iterator[Traced]:
+    """Handle and land messages with processes that send spans.
+
+    Once for this file: each landing is a process of Spark's.
+    """
+    trace = Trace(make_trace(random.Random()), STATE)  # noqa: S311 - not secret
+    with pytest.MonkeyPatch.context() as patch, collecting() as collector:
+        stack = within(spoiled_stack, patch)
+        with sending_spans(stack, collector.url):
+            sampled = send_one([("traceparent", trace.parent), ("tracestate", trace.state)])
+            unsampled = send_one([("traceparent", UNSAMPLED)])
+            broken = send_one([("traceparent", BROKEN)])
+            without = send_one([])
+            exactly_one([sampled, unsampled, broken, without])
+            land(stack, lake, {ENDPOINT: collector.url})
+            yield Traced(trace, sampled, unsampled, broken, without, collector, lake)
+
+
+@contextmanager
+def sending_spans(stack: Stack, endpoint: str) -> Iterator[None]:
+    """Let the service and the audit receiver send spans there."""
+    try:
+        for part in PARTS:
+            stack.start(part, env={ENDPOINT: endpoint})
+        yield
+    finally:
+        for part in PARTS:
+            stack.start(part)
 
 
 def send_one(headers: Headers) -> str:
@@ -108,11 +130,7 @@ def until_seen(collector: SpanCollector, trace_id: str, names: Set[str]) -> dict
 
 def test_one_trace_leads_from_the_producer_to_the_landed_rows(traced: Traced) -> None:
     """Each span has the producer's trace id, and its parent is the span that caused it."""
-    sent = Trace(make_trace(random.Random()), STATE)  # noqa: S311 - not secret
-    headers: Headers = [("traceparent", sent.parent), ("tracestate", sent.state)]
-    message_id = send_one(headers)
-    traced.land()
-
+    sent, message_id = traced.trace, traced.sampled
     handling = span_id_of(derive("event", message_id))
     recording = span_id_of(derive("audit-entry", derive("audit", message_id)))
     caused_by = {
@@ -143,39 +161,35 @@ def test_one_trace_leads_from_the_producer_to_the_landed_rows(traced: Traced) ->
 
 def test_control_what_nobody_has_sampled_has_no_spans(traced: Traced) -> None:
     """An unsampled trace goes on unchanged; a broken one is another; none of them is exported."""
-    sampled = make_trace(random.Random())  # noqa: S311 - not secret
-    unsampled = f"{sampled[:-2]}00"
-    traces = {send_one([("traceparent", trace)]): trace for trace in (unsampled, BROKEN)}
-    without = send_one([])
-    exactly_one([*traces, without])
-    traced.land()
-    assert traced.collector.spans == []
-
+    assert {span.trace_id for span in traced.collector.spans} <= {traced.trace.trace_id}
     for topic in (EVENT_TOPIC, AUDIT_TOPIC):
-        headers = {name: read_landed(traced.lake, topic, name) for name in (*traces, without)}
-        parents = [one["traceparent"].decode() for one in headers.values()]
-        assert parents[0] == unsampled
-        assert len({Trace(parent).trace_id for parent in parents}) == 3
-        assert {one["tracestate"] for one in headers.values()} == {b""}
+        unsampled, broken, without = (
+            read_landed(traced.lake, topic, message_id)
+            for message_id in (traced.unsampled, traced.broken, traced.without)
+        )
+        assert unsampled["traceparent"] == UNSAMPLED.encode()
+        traces = {trace_of(headers) for headers in (unsampled, broken, without)}
+        assert len(traces) == 3
+        assert {headers["tracestate"] for headers in (unsampled, broken, without)} == {b""}
 
 
+def trace_of(headers: dict[str, bytes]) -> str:
+    """Return the trace id in the headers of a landed row."""
+    return Trace(headers["traceparent"].decode()).trace_id
+
+
+@pytest.mark.prove
 def test_a_collector_that_does_not_answer_costs_spans_and_nothing_else(
     lake: Path, spoiled: Stack
 ) -> None:
     """Every message is handled, audited and landed; the log says how many spans were dropped."""
-    nobody = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
     trace = make_trace(random.Random())  # noqa: S311 - not secret
-    try:
-        for part in ("audit", "service"):
-            spoiled.start(part, env=nobody)
+    with sending_spans(spoiled, NOBODY):
         message_id = send_one([("traceparent", trace)])
         exactly_one([message_id])
-        said = land(spoiled, lake, nobody)
+        said = land(spoiled, lake, {ENDPOINT: NOBODY})
         assert read_landed(lake, EVENT_TOPIC, message_id)
         assert "spans were dropped" in said
-        for part in ("audit", "service"):
+        for part in PARTS:
             log = spoiled.log(part)
             until(log.read_text, lambda text: "spans_dropped" in text, 30, f"{part} says nothing")
-    finally:
-        for part in ("audit", "service"):
-            spoiled.start(part)

@@ -69,15 +69,15 @@ def has_every_event(traces: list[Trace]) -> bool:
 
 
 def test_an_order_is_there_at_every_hop(
-    stack: Stack, judge_since: JudgeSince, delta_root: Path
+    stack: Stack, judge_next: JudgeSince, common_lake: Path
 ) -> None:
     """Both messages of an order, from the records to the reconciliation, by any of its ids."""
     first, second = pair("second")
     positions = send_samples(first, second)
     until_handled()
     until_traced(first.order_id, has_every_event, "both messages are published")
-    judge_since()
-    lake = {"DELTA_ROOT": str(delta_root)}
+    judge_next()
+    lake = {"DELTA_ROOT": str(common_lake)}
     traces = trace({**os.environ, **lake}, first.order_id)
     assert [one.title.rpartition(": ")[2] for one in traces] == [ACCEPTED, REJECTED]
     assert is_fine(traces)

@@ -430,7 +430,7 @@ def test_no_sender_waits_while_entries_are_retired(spoiled: Stack) -> None:
     with connect("audit", "purger") as purger:
         [(now,)] = purger.execute(NOW).fetchall()
     events = json.loads(landed(topic, *keys))
-    batches = [json.dumps(events[first : first + 50]) for first in range(0, len(events), 50)]
+    batches = [json.dumps(events[first : first + 10]) for first in range(0, len(events), 10)]
 
     def delete() -> None:
         with connect("audit", "purger") as purger:

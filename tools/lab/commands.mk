@@ -41,8 +41,8 @@ prove-refusals: venv ## every change of the database that refuses messages, unde
 prove-letters: venv ## 1,000 dead letters of twelve reasons, worked off by a replay that is killed again and again, and what reconciliation says of one; keys that wait, under kills
 	@$(PROVE) $(addprefix tests/e2e/test_,letters_trial.py parking.py replay.py)
 
-prove-trace: venv ## one order among a million, through every hop, in two seconds
-	@$(PROVE) tests/e2e/test_trace.py
+prove-trace: venv ## one order among a million, through every hop, in two seconds; spans without a collector
+	@$(PROVE) tests/e2e/test_trace.py tests/e2e/test_spans.py
 
 prove-kafka: venv ## every dangerous moment of Kafka, and storms of rebalances
 	@$(PROVE) tests/e2e/test_kafka.py tests/e2e/test_storm.py
