@@ -161,7 +161,9 @@ def test_one_trace_leads_from_the_producer_to_the_landed_rows(traced: Traced) ->
 
 def test_control_what_nobody_has_sampled_has_no_spans(traced: Traced) -> None:
     """An unsampled trace goes on unchanged; a broken one is another; none of them is exported."""
-    assert {span.trace_id for span in traced.collector.spans} <= {traced.trace.trace_id}
+    all_parts = {f"process {INPUT_TOPIC}", "record audit entry", f"land {AUDIT_TOPIC}"}
+    until_seen(traced.collector, traced.trace.trace_id, all_parts)
+    assert {span.trace_id for span in traced.collector.spans} == {traced.trace.trace_id}
     for topic in (EVENT_TOPIC, AUDIT_TOPIC):
         unsampled, broken, without = (
             read_landed(traced.lake, topic, message_id)
