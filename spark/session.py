@@ -95,6 +95,14 @@ def gather(frame: DataFrame, rows: int) -> DataFrame:
     return frame.coalesce(1) if rows < FEW_ROWS else frame
 
 
+def make_once(frame: DataFrame, rows: int) -> DataFrame:
+    """Return a frame that Spark makes once if there are few rows, and need not plan anew each time.
+
+    In one part: to each of many, Spark would send the program for all.
+    """
+    return gather(frame, rows).localCheckpoint(eager=False) if rows < FEW_ROWS else frame
+
+
 def jars_folder(jars: Path | None) -> Path:
     """Return the folder with Delta's jars, or end the job if they are not there."""
     if jars is None or not (jars / "lake.jar").exists():

@@ -37,7 +37,7 @@ from spark.rows.frames import (
 from spark.rows.markers import expected_records
 from spark.rows.retired import remember_retired
 from spark.rows.retired_landed import read_retired, set_apart
-from spark.session import gather, log_progress
+from spark.session import gather, log_progress, make_once
 from spark.settings import TRACKING, Settings
 from spark.topics import Topics
 
@@ -81,6 +81,8 @@ def compare(
     rows, open_source = rows_of_hops(frames, parts, topics, settled.group.committed)
     if settings.dedup_store != TRACKING:  # no other store keeps the receiver's answer
         rows = rows.where(F.col("hop") != TRACKING_TO_AUDIT_MARK)
+    rows = make_once(rows, databases.rows)
+    open_source = make_once(open_source, databases.rows)
     stuck_hops = hops_of_slots(databases.not_passed, topics)
     orders = databases.rows // ROWS_OF_AN_ORDER
     buckets = count_buckets(orders) if orders >= settings.reconcile_digest_orders else 0

@@ -282,6 +282,7 @@ def judge(since: Since, frames: Frames, only: DataFrame | None = None) -> DataFr
     rows, open_source = rows_of_hops(frames, [], settled.topics, settled.group.committed)
     if only is not None:
         rows = rows.join(F.broadcast(only), ["hop", "id"], "left_semi")
+    rows = gather(rows, settled.databases.rows)
     stuck_hops = hops_of_slots(settled.databases.not_passed, settled.topics)
     return outcome.judge(rows, open_source, stuck_hops).localCheckpoint(eager=False)
 

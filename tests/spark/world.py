@@ -29,7 +29,7 @@ from spark.parts import Part
 from spark.rows import frames
 from spark.rows.retired import remember_retired
 from spark.rows.retired_landed import SUMS_SCHEMA, Retired, set_apart
-from spark.session import make_frame
+from spark.session import make_frame, make_once
 from spark.settings import Settings
 from spark.topics import topics_to_land
 
@@ -384,7 +384,7 @@ class World:
 
     def judged(self, spark: SparkSession, not_settled: Sequence[str] = ()) -> DataFrame:
         """What reconciliation makes of it, id by id."""
-        rows, open_source = self.rows_of_hops(spark)
+        rows, open_source = (make_once(frame, 0) for frame in self.rows_of_hops(spark))
         return outcome.judge(rows, open_source, not_settled)
 
     def rows_of_hops(self, spark: SparkSession) -> tuple[DataFrame, DataFrame]:
