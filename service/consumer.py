@@ -388,7 +388,12 @@ class RecordConsumer:
         self.consumer.seek(position)
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        """Begin where the group has committed, and where it never has, at the beginning."""
+        """Begin where the group has committed, and where it never has, at the beginning.
+
+        A client that closes asks the broker nothing more, so it would wait for the answer for ever.
+        """
+        if self.is_leaving:
+            return
         self.restarts += 1
         start = self.wait_out(partial(self.find_start, partitions))
         consumer.incremental_assign(start)

@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from ops.stack.stack import Stack
+from service.consumer import RecordConsumer
 from tests.client import fresh, has_leaders, until, until_handled
 
 MODULE = ("service",)
@@ -138,6 +139,15 @@ def own_service(
     finally:
         process.kill()
         process.wait(10)
+
+
+@contextmanager
+def leaving(member: RecordConsumer) -> Iterator[None]:
+    """Leave the group after the block, as a service does: to close the client is not enough."""
+    try:
+        yield
+    finally:
+        member.leave()
 
 
 def handle_all(stack: Stack, topic: str) -> None:

@@ -7,8 +7,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from signal import Signals
 from subprocess import PIPE
 
@@ -27,7 +28,7 @@ from confluent_kafka.cimpl import NewPartitions
 
 from ops.stack.stack import Stack
 from service.consumer import ALIVE_SECONDS, RecordConsumer
-from service.outage import MOMENT, OutageError
+from service.outage import MOMENT, AbandonedError, OutageError
 from service.settings import OFFSET_COMMIT_SECONDS, Settings
 from service.stop import LEAVE_SECONDS
 from tests.builders import value
@@ -50,6 +51,7 @@ from tests.load import orders
 from tests.own_service import (
     OwnService,
     handle_all,
+    leaving,
     make_again,
     make_topic,
     own_service,
@@ -111,22 +113,29 @@ def test_a_partition_that_comes_back_within_a_gather_is_not_passed_over(spoiled:
     ours = member(topic, batch_window_ms=9000, batch_records=1000)
 
     def borrow() -> None:
+        assert is_assigned.wait(20), "there is nothing to take away"
         other = member(topic)
-        with other.consumer:
+        with leaving(other):
             until(lambda: (other.gather(), other.assigned()), lambda got: bool(got[1]), 20, "none")
 
+    is_assigned = threading.Event()
     taken: list[TopicPartition] = []
-    on_revoke = ours.on_revoke
+    on_assign, on_revoke = ours.on_assign, ours.on_revoke
 
-    def note(client: Consumer, partitions: list[TopicPartition]) -> None:
+    def note_given(client: Consumer, partitions: list[TopicPartition]) -> None:
+        on_assign(client, partitions)
+        is_assigned.set()
+
+    def note_taken(client: Consumer, partitions: list[TopicPartition]) -> None:
         taken.extend(partitions)
         on_revoke(client, partitions)
 
-    ours.on_revoke = note  # type: ignore[method-assign, assignment]
-    borrower = threading.Timer(2, borrow)
-    with ours.consumer:
+    ours.on_assign = note_given  # type: ignore[method-assign, assignment]
+    ours.on_revoke = note_taken  # type: ignore[method-assign, assignment]
+    borrower = threading.Thread(target=borrow)
+    with leaving(ours):
         borrower.start()
-        batch = ours.gather()
+        batch = until(ours.gather, bool, 20, "no record comes")
         borrower.join()
         assert taken, "no partition was taken away: this proved nothing"
         assert ours.assigned() == {0, 1, 2}
@@ -291,7 +300,7 @@ def test_a_commit_that_the_broker_does_not_answer_is_an_outage(spoiled: Stack) -
             ours.consumer.commit(offsets=ours.at(after), asynchronous=False)
 
     control = threading.Thread(target=commit_without_bound)
-    with ours.consumer:
+    with leaving(ours):
         batch = until(ours.gather, bool, 20, "no record came")
         with frozen(spoiled, "kafka"):
             started = time.monotonic()
@@ -328,9 +337,57 @@ def test_a_broker_that_is_away_during_the_assignment_is_waited_for(spoiled: Stac
         records.extend(ours.gather())
         return len(records) >= 30
 
-    with ours.consumer:
+    with leaving(ours):
         until(gather_all, bool, 30, "the records do not come")
     assert len(asked) >= 2
+
+
+def leave(ours: RecordConsumer) -> None:
+    """Leave the group as the service does."""
+    ours.leave()
+
+
+def close(ours: RecordConsumer) -> None:
+    """Close the client alone."""
+    with suppress(AbandonedError):
+        ours.consumer.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "asks"), [(leave, False), (close, True)], ids=["leave", "control: close"]
+)
+def test_a_member_that_gets_partitions_while_it_leaves_begins_nothing(
+    spoiled: Stack, end: Callable[[RecordConsumer], None], asks: bool
+) -> None:
+    """A client that closes gets no answer: it would ask where to begin until the process ends."""
+    topic = make_topic()
+    stopping = threading.Event()
+    ours = member(topic)
+    ours.is_stopping = stopping.is_set
+    asked: list[list[TopicPartition]] = []
+    find_start = ours.find_start
+
+    def ask(partitions: list[TopicPartition]) -> list[TopicPartition]:
+        asked.append(partitions)
+        return find_start(partitions)
+
+    ours.find_start = ask  # type: ignore[method-assign]
+    ours.join()
+    until(partial(given, topic), bool, 30, "the group has not given it partitions")
+    ending = threading.Thread(target=end, args=(ours,))
+    ending.start()
+    ending.join(LEAVE_SECONDS)
+    holds_up = ending.is_alive()
+    stopping.set()
+    ending.join(30)
+    assert (holds_up, bool(asked)) == (asks, asks)
+
+
+def given(topic: str) -> list[TopicPartition]:
+    """Return the partitions that the topic's group has given its members."""
+    groups = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+    group = groups.describe_consumer_groups([topic])[topic].result(30)
+    return [part for one in group.members for part in one.assignment.topic_partitions]
 
 
 class Watched:
@@ -361,7 +418,7 @@ def test_a_sign_of_life_between_two_steps_stops_no_fetch(
     ours = member(topic)
     watched = Watched(ours.consumer)
     ours.consumer = watched  # type: ignore[assignment]
-    with watched.client:
+    with leaving(ours):
         until(ours.gather, bool, 30, "no record comes")
         ours.last_poll -= seconds_ago
         ours.idle(MOMENT)
@@ -389,7 +446,7 @@ def test_a_service_stops_in_time_while_the_broker_does_not_answer(spoiled: Stack
 
 
 @contextmanager
-def leaving(stack: Stack, how: str) -> "Iterator[subprocess.Popen[str]]":
+def unanswered(stack: Stack, how: str) -> "Iterator[subprocess.Popen[str]]":
     """Run a member that leaves while its commit has no answer, until it begins to leave."""
     topic = make_topic()
     orders(30, topic)
@@ -411,10 +468,10 @@ def leaving(stack: Stack, how: str) -> "Iterator[subprocess.Popen[str]]":
 
 def test_a_commit_without_an_answer_does_not_hold_up_the_end(spoiled: Stack) -> None:
     """A process that ends, here with a sentence, does so at once; the control closes its client."""
-    with leaving(spoiled, "leave") as process:
+    with unanswered(spoiled, "leave") as process:
         _, said = process.communicate(timeout=LEAVE_SECONDS)
         assert (process.returncode, "has left" in said.splitlines()) == (1, True), said
-    with leaving(spoiled, "close") as control, pytest.raises(subprocess.TimeoutExpired):
+    with unanswered(spoiled, "close") as control, pytest.raises(subprocess.TimeoutExpired):
         control.wait(LEAVE_SECONDS)
 
 

@@ -30,7 +30,7 @@ from tests.client import (
     until_handled,
 )
 from tests.load import orders
-from tests.own_service import own_service
+from tests.own_service import leaving, own_service
 
 
 def log_of(stack: Stack, name: str = "service") -> str:
@@ -77,7 +77,7 @@ def test_a_rebalance_in_an_outage_abandons_the_batch(stack: Stack) -> None:
     """A member that joins while the service waits for Postgres takes partitions: no torn batch."""
     until_handled()
     joining = RecordConsumer(group_settings(stack), is_stopping=lambda: False)
-    with joining.consumer, away(stack, "postgres"):
+    with leaving(joining), away(stack, "postgres"):
         ids = orders(300)
         until_logged(stack, "outage")
         until_logged(stack, "abandoned", meanwhile=joining.gather)
