@@ -297,7 +297,9 @@ def year(  # noqa: PLR0913, PLR0917 - one for each option
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Live a year on a stack of its own: orders, reconciliation, retention, compaction each day.
+    """Live a year on a stack of its own: orders, reconciliation and retention each day.
+
+    Once a week the lake is compacted.
 
     Exit 0 if every verdict was good and nothing has grown, 1 if not, 2 if no day could be lived.
     """

@@ -1,1 +1,1 @@
-"""A simulated year: orders, reconciliation, retention and compaction each day; nothing may grow."""
+"""A simulated year: orders, reconciliation and retention each day; nothing may grow."""

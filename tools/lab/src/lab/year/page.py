@@ -51,8 +51,11 @@ def largest(series: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return chosen
 
 
-def compare_days(days: list[Day]) -> Iterator[tuple[str, str, list[float]]]:
-    """Yield what was measured after the longest age, half of the way later, and in the end."""
+def compare_days(days: list[Day]) -> Iterator[tuple[str, str, list[float | None]]]:
+    """Yield what was measured after the longest age, half of the way later, and in the end.
+
+    None for what that day did not have, such as a compaction.
+    """
     if not days:
         return
     first = min(LONGEST, len(days)) - 1
@@ -60,7 +63,7 @@ def compare_days(days: list[Day]) -> Iterator[tuple[str, str, list[float]]]:
     chosen = [days[number] for number in (first, (first + last) // 2, last)]
     for name, places in chosen[-1].measures.items():
         for place in places:
-            values = [day.measures.get(name, {}).get(place, 0.0) for day in chosen]
+            values = [day.measures.get(name, {}).get(place) for day in chosen]
             yield name, place, values
 
 
