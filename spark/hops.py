@@ -5,7 +5,7 @@ which one aggregation judges (outcome.sql).
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from enum import StrEnum
 from functools import partial, reduce
 from typing import NamedTuple
@@ -53,6 +53,16 @@ class Hop(NamedTuple):
     name: str
     sides: tuple[Rows, ...]
     name_of_row: str = ""  # SQL, if the hop has a name for each topic
+
+    def sql_of_name(self) -> str:
+        """Return Spark SQL for the name of a row's hop."""
+        return self.name_of_row or f"'{self.name}'"
+
+    def has_name_in(self, names: Set[str]) -> bool:
+        """Return whether a row of the hop may have one of these names."""
+        if not self.name_of_row:
+            return self.name in names
+        return any(name.startswith(OUTBOX_TO) for name in names)
 
     def weight(self, rows: Rows) -> int:
         """Return how rows count in a digest: where all is well, each fingerprint is there twice.
@@ -364,26 +374,10 @@ def publish_hop() -> Hop:
     )
 
 
-def union_hops(frames: Mapping[str, DataFrame], hops: Sequence[Hop]) -> DataFrame:
-    """Return the rows of all hops as one frame; each source is read once."""
-    structs_of_frame = defaultdict(list)
-    for hop in hops:
-        for rows in hop.sides:
-            struct = as_struct(hop, rows)
-            structs_of_frame[rows.frame].append(struct)
-    selected = []
-    for frame, structs in structs_of_frame.items():
-        every_hop = ", ".join(structs)
-        rows_of_frame = frames[frame].selectExpr(f"inline(array({every_hop}))")
-        selected.append(rows_of_frame)
-    rows_of_all = reduce(DataFrame.union, selected)
-    return rows_of_all.where("hop is not null and id is not null")
-
-
-def as_struct(hop: Hop, rows: Rows) -> str:
-    """Return Spark SQL for a row of the frame as a row of the hop, or null if it takes no part."""
+def describe_row(hop: Hop, rows: Rows) -> str:
+    """Return Spark SQL for all that there is of a row of a hop."""
     values = {
-        "hop": hop.name_of_row or f"'{hop.name}'",
+        "hop": hop.sql_of_name(),
         "side": f"'{rows.side}'",
         "id": rows.id,
         "effect": rows.effect,
@@ -397,4 +391,24 @@ def as_struct(hop: Hop, rows: Rows) -> str:
         fields.append(f"'{name}', string({sql})")
     fields.append(f"'weight', {hop.weight(rows)}")
     all_fields = ", ".join(fields)
-    return f"if({rows.when}, named_struct({all_fields}), null)"
+    return f"named_struct({all_fields})"
+
+
+def union_hops(
+    frames: Mapping[str, DataFrame],
+    hops: Sequence[Hop],
+    describe: Callable[[Hop, Rows], str] = describe_row,
+) -> DataFrame:
+    """Return the rows of all hops as one frame; each source is read once."""
+    structs_of_frame = defaultdict(list)
+    for hop in hops:
+        for rows in hop.sides:
+            takes_part = f"({rows.when}) and ({rows.id}) is not null"
+            struct = f"if({takes_part}, {describe(hop, rows)}, null)"
+            structs_of_frame[rows.frame].append(struct)
+    selected = []
+    for frame, structs in structs_of_frame.items():
+        every_hop = ", ".join(structs)
+        rows_of_frame = frames[frame].selectExpr(f"inline(array({every_hop}))")
+        selected.append(rows_of_frame)
+    return reduce(DataFrame.union, selected).where("hop is not null")

@@ -1,11 +1,10 @@
 """The comparison of every hop: the lake beside the databases, judged by digests or id by id."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from contract import names
 from spark.hops import (
@@ -17,7 +16,14 @@ from spark.hops import (
     union_hops,
 )
 from spark.judging import outcome
-from spark.judging.digest import add_counts, count_buckets, digest
+from spark.judging.digest import (
+    add_counts,
+    count_buckets,
+    digest,
+    find_repeats,
+    find_suspects,
+    hash_row,
+)
 from spark.judging.settled import Extent, Settled
 from spark.judging.standstill import Behind, GroupLook, Patience, hops_behind
 from spark.kafka.positions import Position
@@ -78,15 +84,19 @@ def compare(
     frames |= remember_forgotten(frames)
     frames |= remember_retired(frames, tables)
     frames |= set_apart(frames, retired)
-    rows, open_source = rows_of_hops(frames, parts, topics, settled.group.committed)
+    open_source = open_sources(frames, topics, settled.group.committed)
+    frames |= derive_frames(frames, parts)
+    hops = path_of(topics, parts)
     if settings.dedup_store != TRACKING:  # no other store keeps the receiver's answer
-        rows = rows.where(F.col("hop") != TRACKING_TO_AUDIT_MARK)
-    rows = make_once(rows, databases.rows)
-    open_source = make_once(open_source, databases.rows)
+        hops = [hop for hop in hops if hop.name != TRACKING_TO_AUDIT_MARK]
     stuck_hops = hops_of_slots(databases.not_passed, topics)
     orders = databases.rows // ROWS_OF_AN_ORDER
-    buckets = count_buckets(orders) if orders >= settings.reconcile_digest_orders else 0
-    outcomes, counts = judge(rows, open_source, stuck_hops, buckets)
+    if orders >= settings.reconcile_digest_orders:
+        outcomes, counts = judge_by_digests(frames, hops, open_source, stuck_hops, orders)
+    else:
+        rows = make_once(union_hops(frames, hops), databases.rows)
+        open_source = make_once(open_source, databases.rows)
+        outcomes, counts = judge(rows, open_source, stuck_hops)
     log_progress("every hop is compared")
     read_again = partial(read_within, spark, settings.delta_root, topics.all())
     return Judged(outcomes, counts, frames["landed"], read_again)
@@ -128,31 +138,45 @@ def read_lake(
     }
 
 
-def rows_of_hops(
-    frames: Frames, parts: Sequence[Part], topics: Topics, committed: Mapping[int, int]
-) -> tuple[DataFrame, DataFrame]:
-    """Return the rows of all hops, and the sources that cannot be judged yet."""
-    open_source = open_sources(frames, topics, committed)
-    derived = derive_frames(frames, parts)
-    hops = path_of(topics, parts)
-    return union_hops(frames | derived, hops), open_source
+def judge_by_digests(
+    frames: Frames,
+    hops: Sequence[Hop],
+    open_source: DataFrame,
+    stuck_hops: Sequence[str],
+    orders: int,
+) -> tuple[DataFrame, list[Row]]:
+    """Return the outcome of each id in a bucket whose digests differ, and the counts of all ids."""
+    buckets = count_buckets(orders)
+    open_source = keep(open_source)
+    hashed = union_hops(frames, hops, hash_row)
+    differing, others = digest(hashed, find_repeats(frames, hops), open_source, buckets)
+    rows = find_suspects(differing, partial(rows_of_hops, frames, hops), buckets)
+    outcomes, counts = judge(rows, open_source, stuck_hops)
+    return outcomes, add_counts(counts, others)
+
+
+def rows_of_hops(frames: Frames, hops: Sequence[Hop], names: Set[str]) -> DataFrame:
+    """Return the rows of the hops with these names."""
+    chosen = [hop for hop in hops if hop.has_name_in(names)]
+    return union_hops(frames, chosen) if chosen else union_hops(frames, hops).where("false")
+
+
+def keep(frame: DataFrame) -> DataFrame:
+    """Return a frame with its rows made, so that Spark knows how large it is.
+
+    It sends a small one to each task, and the large one that it is joined with stays where it is.
+    """
+    frame.persist().count()
+    return frame
 
 
 def judge(
-    rows: DataFrame, open_source: DataFrame, stuck_hops: Sequence[str], buckets: int
+    rows: DataFrame, open_source: DataFrame, stuck_hops: Sequence[str]
 ) -> tuple[DataFrame, list[Row]]:
-    """Return the outcome of each id that was judged alone, and the counts of all ids.
-
-    Without buckets these are all; with buckets, those in one whose digests differ.
-    """
-    others: list[Row] = []
-    if buckets:
-        open_source.persist()
-        rows, others = digest(rows, open_source, buckets)
+    """Return the outcome of each id, and the counts of all."""
     judged = outcome.judge(rows, open_source, stuck_hops)
     judged.persist()
-    counts = add_counts(outcome.count_outcomes(judged), others)
-    return judged, counts
+    return judged, outcome.count_outcomes(judged)
 
 
 def find_behind(judged: Judged, settled: Settled) -> list[Behind]:

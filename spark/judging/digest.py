@@ -3,14 +3,16 @@
 Most ids are as they should be, and need no look of their own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence, Set
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
+from spark.hops import Hop, Rows, Side
 from spark.judging.outcome import REJECTED, as_dicts
-from spark.rows.frames import query
+from spark.rows.frames import Frames, query
 from spark.statements import read_statements
 
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
@@ -18,13 +20,22 @@ IDS_IN_A_BUCKET = 16  # few, for one that must be judged takes the others along
 ADDED = ("in", "out", "rejected", "dead_letters", "matched")
 
 Row = dict[str, Any]
+RowsOf = Callable[[Set[str]], DataFrame]  # the rows of the hops with these names
 
 
 class Digests(NamedTuple):
     """What digests leave to judge, and what they have found out."""
 
-    suspects: DataFrame  # the rows of the buckets that differ
+    differing: DataFrame  # the buckets of each hop whose sides do not agree
     counts: list[Row]  # of each hop: what is in the other buckets, where all is matched
+
+
+class WayIn(NamedTuple):
+    """Rows of a frame that go in, by their id."""
+
+    frame: str
+    id: str
+    when: str
 
 
 def count_buckets(ids: int) -> int:
@@ -32,18 +43,64 @@ def count_buckets(ids: int) -> int:
     return ids // IDS_IN_A_BUCKET + 1
 
 
-def digest(hops: DataFrame, open_source: DataFrame, buckets: int) -> Digests:
-    """Return the rows that must be judged id by id, and the counts of all others."""
-    rows = {"hops": hops, "open_source": open_source}
-    digests = query(STATEMENTS["digest"], rows, buckets=buckets, rejected=REJECTED)
+def find_repeats(frames: Frames, hops: Sequence[Hop]) -> DataFrame:
+    """Return hashes of the ids that go into a hop more than once.
+
+    What goes into several hops by the same ids is looked at once.
+    """
+    ways_in = sorted({way_into(hop) for hop in hops})
+    return reduce(DataFrame.union, map(partial(find_repeats_of, frames), ways_in))
+
+
+def way_into(hop: Hop) -> tuple[WayIn, ...]:
+    """Return what goes into a hop."""
+    ins = [rows for rows in hop.sides if rows.side is Side.IN]
+    return tuple(WayIn(rows.frame, rows.id, rows.when) for rows in ins)
+
+
+def find_repeats_of(frames: Frames, ways: Sequence[WayIn]) -> DataFrame:
+    """Return hashes of the ids that are there more than once."""
+    hashes = []
+    for way in ways:
+        rows = frames[way.frame].where(f"({way.when}) and ({way.id}) is not null")
+        hashes.append(rows.selectExpr(f"xxhash64(1, string({way.id})) as first_id"))
+    counted = reduce(DataFrame.union, hashes).groupBy("first_id").count()
+    return counted.where("count > 1").select("first_id")
+
+
+def hash_row(hop: Hop, rows: Rows) -> str:
+    """Return Spark SQL for what digests need of a row of a hop."""
+    return STATEMENTS["hashed"].format(
+        hop=hop.sql_of_name(),
+        side=f"'{rows.side}'",
+        id=f"string({rows.id})",
+        effect=f"string({rows.effect})",
+        fingerprint=f"string({rows.fingerprint})",
+        problem=rows.problem,
+        source=f"string({rows.source})",
+        weight=hop.weight(rows),
+        rejected=f"'{REJECTED}'",
+    )
+
+
+def digest(hashed: DataFrame, repeats: DataFrame, open_source: DataFrame, buckets: int) -> Digests:
+    """Return the buckets of each hop that must be judged id by id, and the counts of all others."""
+    rows = {"hashed": hashed, "open_source": open_source}
+    digests = query(STATEMENTS["digest"], rows, buckets=buckets)
     digests.persist()
-    repeated = query(STATEMENTS["repeated"], {"hops": hops}, buckets=buckets)
+    of_repeats = {"repeats": repeats, "digests": digests}
+    repeated = query(STATEMENTS["repeated"], of_repeats, buckets=buckets)
     differing = query(STATEMENTS["differing"], {"digests": digests, "repeated": repeated})
     differing.persist()
-    frames = {"digests": digests, "differing": differing, "hops": hops}
-    counts = as_dicts(query(STATEMENTS["counts"], frames))
-    suspects = query(STATEMENTS["suspects"], frames, buckets=buckets)
-    return Digests(suspects, counts)
+    counts = as_dicts(query(STATEMENTS["counts"], {"digests": digests, "differing": differing}))
+    return Digests(differing, counts)
+
+
+def find_suspects(differing: DataFrame, rows_of: RowsOf, buckets: int) -> DataFrame:
+    """Return the rows in the buckets that differ: only of the hops that have such."""
+    names = {row.hop for row in differing.select("hop").distinct().collect()}
+    frames = {"differing": differing, "hops": rows_of(names)}
+    return query(STATEMENTS["suspects"], frames, buckets=buckets)
 
 
 def add_counts(judged: Iterable[Row], others: Iterable[Row]) -> list[Row]:

@@ -8,31 +8,38 @@
 -- that one wrong bucket of a million sums up to zero by chance has the probability 2^-60, or 1e-18.
 -- Disks promise no less than one wrong bit in 1e15, and a run reads 1e10.
 
+-- name: hashed
+-- What digests need of a row of a hop. Text is hashed where it is read: to carry it along would take
+-- most of the time.
+named_struct(
+    'hop', {hop},
+    'is_in', {side} = 'in',
+    'is_out', {side} = 'out',
+    'id_weight', if({side} in ('in', 'out'), {weight}, 0),
+    'fingerprint_weight', if({fingerprint} is null, 0, {weight}),
+    'first_id', xxhash64(1, {id}),
+    'second_id', xxhash64(2, {id}),
+    'first_fingerprint', xxhash64(1, {id}, {fingerprint}),
+    'second_fingerprint', xxhash64(2, {id}, {fingerprint}),
+    'is_unusual',
+        {side} = 'redelivered'
+        or {problem} is not null
+        or {side} = 'out' and {effect} is null
+        or coalesce({effect} = 'not checked', false),
+    'is_rejected', coalesce(find_in_set({effect}, {rejected}) > 0, false),
+    'is_dead_letter', coalesce({effect} = 'dead letter', false),
+    'source', {source}
+)
+
 -- name: digest
 -- A bucket is `plain` if all of its ids must be matched: none was redelivered, is open or has a
 -- problem, and nothing came out without an effect.
-with hashed as (
+with summed as (
     select
         hop,
-        side,
-        effect,
-        problem,
-        source,
-        xxhash64(hop, id) as bucket_hash,
-        if(side in ('in', 'out'), weight, 0) as id_weight,
-        if(fingerprint is null, 0, weight) as fingerprint_weight,
-        xxhash64(1, id) as first_id,
-        xxhash64(2, id) as second_id,
-        xxhash64(1, id, fingerprint) as first_fingerprint,
-        xxhash64(2, id, fingerprint) as second_fingerprint
-    from {hops}
-),
-summed as (
-    select
-        hop,
-        pmod(bucket_hash, {buckets}) as bucket,
-        count_if(side = 'in') as ins,
-        count_if(side = 'out') as outs,
+        pmod(xxhash64(hop, first_id), {buckets}) as bucket,
+        count_if(is_in) as ins,
+        count_if(is_out) as outs,
         sum(
             id_weight * shiftright(first_id, 24)
             + fingerprint_weight * shiftright(first_fingerprint, 24)
@@ -41,16 +48,10 @@ summed as (
             id_weight * shiftright(second_id, 24)
             + fingerprint_weight * shiftright(second_fingerprint, 24)
         ) as second,
-        count_if(
-            side = 'redelivered'
-            or open_as is not null
-            or problem is not null
-            or side = 'out' and effect is null
-            or effect = 'not checked'
-        ) as unusual,
-        count_if(find_in_set(effect, {rejected}) > 0) as rejected,
-        count_if(effect = 'dead letter') as dead_letters
-    from hashed
+        count_if(is_unusual or open_as is not null) as unusual,
+        count_if(is_rejected) as rejected,
+        count_if(is_dead_letter) as dead_letters
+    from {hashed}
     left join {open_source} using (source)
     group by hop, bucket
 )
@@ -60,21 +61,18 @@ select
 from summed
 
 -- name: repeated
--- The buckets with an id that went in more than once: if it came out as often, the sums agree.
-select distinct pmod(bucket_hash, {buckets}) as bucket
-from (
-    select xxhash64(hop, id) as bucket_hash
-    from {hops}
-    where side = 'in'
-    group by bucket_hash
-    having count(*) > 1
-)
+-- The buckets with an id that goes in more than once: if it came out as often, the sums agree.
+select distinct
+    hop,
+    pmod(xxhash64(hop, first_id), {buckets}) as bucket
+from {repeats}
+cross join (select distinct hop from {digests})
 
 -- name: differing
 -- The buckets to judge id by id.
 select hop, bucket
 from {digests}
-left join (select bucket, true as is_repeated from {repeated}) using (bucket)
+left join (select *, true as is_repeated from {repeated}) using (hop, bucket)
 where not is_plain or is_repeated
 
 -- name: suspects
@@ -82,7 +80,8 @@ where not is_plain or is_repeated
 select hops.*
 from {hops} as hops
 left semi join {differing} as differing
-    on differing.hop = hops.hop and differing.bucket = pmod(xxhash64(hops.hop, hops.id), {buckets})
+    on differing.hop = hops.hop
+    and differing.bucket = pmod(xxhash64(hops.hop, xxhash64(1, hops.id)), {buckets})
 
 -- name: counts
 -- What the other buckets hold: all of it is matched.

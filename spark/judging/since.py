@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from contract.events import ACCEPTED
-from spark.hops import OUTBOX_TO, TOPICS_TO_LANDED
+from spark.hops import OUTBOX_TO, TOPICS_TO_LANDED, make_hops, union_hops
 from spark.judging import outcome
 from spark.judging.changed import find_changed
-from spark.judging.comparison import Judged, hops_of_slots, rows_of_hops
+from spark.judging.comparison import Judged, hops_of_slots
 from spark.judging.horizon import (
     Horizon,
     JudgeAllError,
@@ -32,7 +32,15 @@ from spark.judging.settled import Settled
 from spark.judging.shares import Share, confirm, find_due, list_deleted, list_retired
 from spark.kafka.positions import Position
 from spark.lake.landed_tables import is_within, landed_positions, read_within
-from spark.rows.frames import Frames, identify_landed, lost_offsets, query, remember_forgotten
+from spark.rows.frames import (
+    Frames,
+    derive_frames,
+    identify_landed,
+    lost_offsets,
+    open_sources,
+    query,
+    remember_forgotten,
+)
 from spark.rows.markers import expected_records
 from spark.rows.retired import remember_retired
 from spark.rows.retired_landed import SUMS_SCHEMA, Retired, read_retired, set_apart
@@ -215,10 +223,10 @@ def list_forgotten(frames: Frames) -> dict[str, str]:
 
 def keep_open(frames: Frames, sources: DataFrame) -> Frames:
     """Return the rows that are new, and those of records and messages that were open."""
-    open_sources = sources.selectExpr("source", "true as was_open")
+    open_before = sources.selectExpr("source", "true as was_open")
     kept = {}
     for name in WRITTEN:
-        with_sources = frames[name].join(F.broadcast(open_sources), "source", "left")
+        with_sources = frames[name].join(F.broadcast(open_before), "source", "left")
         kept[name] = with_sources.where("is_new or was_open").drop("was_open")
     return kept
 
@@ -279,7 +287,8 @@ def list_ids(rows: DataFrame, column: str) -> list[str]:
 def judge(since: Since, frames: Frames, only: DataFrame | None = None) -> DataFrame:
     """Return the outcome of each id of these frames, or of some ids only."""
     settled = since.settled
-    rows, open_source = rows_of_hops(frames, [], settled.topics, settled.group.committed)
+    open_source = open_sources(frames, settled.topics, settled.group.committed)
+    rows = union_hops(frames | derive_frames(frames, []), make_hops(settled.topics.input))
     if only is not None:
         rows = rows.join(F.broadcast(only), ["hop", "id"], "left_semi")
     rows = gather(rows, settled.databases.rows)

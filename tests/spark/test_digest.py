@@ -1,6 +1,7 @@
 """Digests find what a look at each id finds, and count what it counts."""
 
-from collections.abc import Mapping
+from collections.abc import Set
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -8,11 +9,20 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.names import AUDIT_TOPIC
-from spark.judging.digest import Digests, add_counts, digest
-from spark.judging.outcome import count_outcomes, first_findings, judge
+from spark.hops import Hop, goes_in, union_hops
+from spark.judging.digest import (
+    STATEMENTS,
+    add_counts,
+    digest,
+    find_repeats,
+    find_suspects,
+    hash_row,
+)
+from spark.judging.outcome import REJECTED, count_outcomes, first_findings, judge
 from tests.spark.test_hops import DEFECTS, LAWFUL
 from tests.spark.world import FULFILLMENTS, World
 
+ID = "id string"
 OPEN_SOURCE = "source string, open_as string"
 ROW = """hop string, side string, id string, effect string, fingerprint string, problem string,
     source string, written_at string, weight int"""
@@ -27,7 +37,7 @@ def random_hop(hop: str, random: Random) -> list[Row]:
     weight = random.choice((1, -1))  # of its references
     rows = []
     for number in range(IDS):
-        id_ = f"id-{number}"
+        id_ = f"{hop}, id-{number}"
         if random.random() < 0.7:
             rows += [row(hop, "in", id_), row(hop, "out", id_, effect=f"event {id_}")]
             continue
@@ -60,18 +70,51 @@ def by_hop(counts: list[Row]) -> dict[str, Row]:
     return {row["hop"]: row for row in counts}
 
 
-def compare(rows: DataFrame, open_source: DataFrame, buckets: int) -> Digests:
-    """Assert that digests make no difference to counts and findings."""
+def repeats_in(rows: DataFrame) -> DataFrame:
+    """Hashes of the ids that go into a hop more than once."""
+    counted = rows.where("side = 'in'").groupBy("hop", "id").count()
+    return counted.where("count > 1").selectExpr("xxhash64(1, id) as first_id").distinct()
+
+
+def compare(
+    rows: DataFrame, hashed: DataFrame, repeats: DataFrame, open_source: DataFrame, buckets: int
+) -> DataFrame:
+    """Assert that digests make no difference to counts and findings; return what they leave."""
     rows, open_source = rows.persist(), open_source.persist()
     whole = judge(rows, open_source).persist()
-    digests = digest(rows, open_source, buckets)
-    part = judge(digests.suspects, open_source).persist()
+    differing, others = digest(hashed, repeats, open_source, buckets)
+    suspects = find_suspects(differing, partial(rows_named, rows), buckets)
+    part = judge(suspects, open_source).persist()
 
-    counts = add_counts(count_outcomes(part), digests.counts)
+    counts = add_counts(count_outcomes(part), others)
 
     assert by_hop(counts) == by_hop(count_outcomes(whole))
     assert sorted_findings(part) == sorted_findings(whole)
-    return digests
+    return suspects
+
+
+def rows_named(rows: DataFrame, names: Set[str]) -> DataFrame:
+    """The rows of the hops with these names."""
+    return rows.where(rows.hop.isin(names))
+
+
+def compare_rows(
+    spark: SparkSession, rows: list[Row], sources: list[tuple[str, str]], buckets: int
+) -> DataFrame:
+    """The same for rows of hops."""
+    frame = spark.createDataFrame(rows, ROW)
+    columns = {name: name for name in frame.columns}
+    row_hash = STATEMENTS["hashed"].format(**columns, rejected=f"'{REJECTED}'")
+    hashed = frame.selectExpr(f"inline(array({row_hash}))")
+    open_source = spark.createDataFrame(sources, OPEN_SOURCE)
+    return compare(frame, hashed, repeats_in(frame), open_source, buckets)
+
+
+def compare_world(spark: SparkSession, world: World) -> DataFrame:
+    """The same for what a run compares."""
+    frames, hops, open_source = world.frames_of_hops(spark)
+    rows, hashed = union_hops(frames, hops), union_hops(frames, hops, hash_row)
+    return compare(rows, hashed, find_repeats(frames, hops), open_source, MANY)
 
 
 def sorted_findings(judged: DataFrame) -> list[tuple[str, ...]]:
@@ -90,11 +133,10 @@ def test_whatever_the_rows_are_digests_change_nothing(spark: SparkSession, bucke
     for number in range(HOPS):
         rows += random_hop(f"hop {number}", random)
     sources = [("late", "late"), ("parked", "parked")]
-    open_source = spark.createDataFrame(sources, OPEN_SOURCE)
 
-    digests = compare(spark.createDataFrame(rows, ROW), open_source, buckets)
+    suspects = compare_rows(spark, rows, sources, buckets)
 
-    judged = digests.suspects.select("hop", "id").distinct().count()
+    judged = suspects.select("hop", "id").distinct().count()
     total = len({(row["hop"], row["id"]) for row in rows})
     if buckets == MANY:
         assert 0 < judged < total / 2, "it judges what it need not: this proved nothing"
@@ -105,8 +147,7 @@ def test_digests_find_every_planted_defect(spark: SparkSession) -> None:
     world = World()
     for plant in [*DEFECTS, *LAWFUL]:
         plant(world, plant.__name__)
-    rows, open_source = world.rows_of_hops(spark)
-    compare(rows, open_source, MANY)
+    compare_world(spark, world)
 
 
 def test_what_was_retired_needs_no_look_of_its_own(spark: SparkSession) -> None:
@@ -116,9 +157,8 @@ def test_what_was_retired_needs_no_look_of_its_own(spark: SparkSession) -> None:
         world.fulfill(f"m-{number}")
     world.retire(FULFILLMENTS, "event-m-0", "event-m-1")
     world.retire(AUDIT_TOPIC, "audit-event-key-m-0")
-    rows, open_source = world.rows_of_hops(spark)
-    digests = compare(rows, open_source, MANY)
-    assert digests.suspects.isEmpty()
+    suspects = compare_world(spark, world)
+    assert suspects.isEmpty()
 
 
 @pytest.mark.parametrize("copies", [1, 2, 4])
@@ -127,14 +167,33 @@ def test_extra_copies_do_not_cancel_out(spark: SparkSession, copies: int) -> Non
 
     The same for one that went in and came out as often: it may have two effects.
     """
-    rows: list[Mapping[str, Any]] = []
+    rows: list[Row] = []
     for number in range(100):
         rows += [row("hop", "in", f"id-{number}"), row("hop", "out", f"id-{number}", effect="one")]
     rows += [row("hop", "out", "id-7", effect="another")] * copies
     rows += [row("hop", "in", "id-8"), row("hop", "out", "id-8", effect="another")] * copies
-    open_source = spark.createDataFrame([], OPEN_SOURCE)
 
-    digests = compare(spark.createDataFrame(rows, ROW), open_source, MANY)
+    suspects = compare_rows(spark, rows, [], MANY)
 
-    suspects = {suspect.id for suspect in digests.suspects.select("id").distinct().collect()}
-    assert {"id-7", "id-8"} <= suspects
+    judged = {suspect.id for suspect in suspects.select("id").distinct().collect()}
+    assert {"id-7", "id-8"} <= judged
+
+
+def test_what_goes_in_twice_is_found_wherever_it_comes_from(spark: SparkSession) -> None:
+    """Twice in one frame, or once in each of two that go into one hop; rows without an id are none.
+
+    The control: two hops into which an id goes once each.
+    """
+    ids = spark.createDataFrame(
+        [("once",), ("twice",), ("twice",), ("both",), (None,), (None,)], ID
+    )
+    frames = {"some": ids, "more": spark.createDataFrame([("both",), ("more",)], ID)}
+    some, more = goes_in("some", id="id"), goes_in("more", id="id", when="id != 'once'")
+
+    def found(*hops: Hop) -> set[str]:
+        repeats = find_repeats(frames, hops)
+        hashed = ids.distinct().selectExpr("id", "xxhash64(1, id) as first_id")
+        return {row.id for row in hashed.join(repeats, "first_id").collect()}
+
+    assert found(Hop("hop", (some, more))) == {"twice", "both"}
+    assert found(Hop("hop", (some,)), Hop("other", (more,))) == {"twice"}

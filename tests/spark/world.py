@@ -21,7 +21,7 @@ from contract.names import (
     OTHER_OUTBOXES,
     SUBSCRIBER,
 )
-from spark.hops import make_hops, union_hops
+from spark.hops import Hop, make_hops, union_hops
 from spark.judging import outcome
 from spark.lake.landed_tables import SCHEMA
 from spark.lake.losses import Loss
@@ -389,6 +389,13 @@ class World:
 
     def rows_of_hops(self, spark: SparkSession) -> tuple[DataFrame, DataFrame]:
         """The rows of all hops, and the sources that cannot be judged yet."""
+        held, hops, open_source = self.frames_of_hops(spark)
+        return union_hops(held, hops), open_source
+
+    def frames_of_hops(
+        self, spark: SparkSession
+    ) -> tuple[dict[str, DataFrame], list[Hop], DataFrame]:
+        """All frames, the hops between them, and the sources that cannot be judged yet."""
         schemas = {**SCHEMAS, **self.part_schemas}
         given: dict[str, DataFrame] = {}
         for name, table in self.tables.items():
@@ -416,5 +423,4 @@ class World:
         committed = {SETTLED: self.ends[self.input_topic, SETTLED]}
         open_source = frames.open_sources(held, topics, committed)
         hops = [*make_hops(self.input_topic, self.events), *self.part.hops]
-        rows = union_hops(held | frames.derive_frames(held, [self.part]), hops)
-        return rows, open_source
+        return held | frames.derive_frames(held, [self.part]), hops, open_source
