@@ -48,7 +48,8 @@ def find_repeats(frames: Frames, hops: Sequence[Hop]) -> DataFrame:
 
     What goes into several hops by the same ids is looked at once.
     """
-    ways_in = sorted({way_into(hop) for hop in hops})
+    nothing = ()
+    ways_in = sorted({way_into(hop) for hop in hops} - {nothing})
     return reduce(DataFrame.union, map(partial(find_repeats_of, frames), ways_in))
 
 

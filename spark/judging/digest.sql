@@ -9,8 +9,7 @@
 -- Disks promise no less than one wrong bit in 1e15, and a run reads 1e10.
 
 -- name: hashed
--- What digests need of a row of a hop. Text is hashed where it is read: to carry it along would take
--- most of the time.
+-- What digests need of a row of a hop. Text is hashed where it is read, and not carried along.
 named_struct(
     'hop', {hop},
     'is_in', {side} = 'in',

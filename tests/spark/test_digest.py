@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.names import AUDIT_TOPIC
-from spark.hops import Hop, goes_in, union_hops
+from spark.hops import Hop, comes_out, goes_in, union_hops
 from spark.judging.digest import (
     STATEMENTS,
     add_counts,
@@ -196,4 +196,6 @@ def test_what_goes_in_twice_is_found_wherever_it_comes_from(spark: SparkSession)
         return {row.id for row in hashed.join(repeats, "first_id").collect()}
 
     assert found(Hop("hop", (some, more))) == {"twice", "both"}
-    assert found(Hop("hop", (some,)), Hop("other", (more,))) == {"twice"}
+    only_out = comes_out("more", id="id")
+    apart = [Hop("hop", (some,)), Hop("other", (more,)), Hop("third", (only_out,))]
+    assert found(*apart) == {"twice"}
