@@ -100,7 +100,8 @@ def make_once(frame: DataFrame, rows: int) -> DataFrame:
 
     In one part: to each of many, Spark would send the program for all.
     """
-    return gather(frame, rows).localCheckpoint(eager=False) if rows < FEW_ROWS else frame
+    are_many = rows >= FEW_ROWS
+    return frame if are_many else frame.coalesce(1).localCheckpoint(eager=False)
 
 
 def jars_folder(jars: Path | None) -> Path:

@@ -21,8 +21,8 @@ from spark.judging.digest import (
     count_buckets,
     digest,
     find_repeats,
-    find_suspects,
     hash_row,
+    rows_to_judge,
 )
 from spark.judging.settled import Extent, Settled
 from spark.judging.standstill import Behind, GroupLook, Patience, hops_behind
@@ -150,7 +150,7 @@ def judge_by_digests(
     open_source = keep(open_source)
     hashed = union_hops(frames, hops, hash_row)
     differing, others = digest(hashed, find_repeats(frames, hops), open_source, buckets)
-    rows = find_suspects(differing, partial(rows_of_hops, frames, hops), buckets)
+    rows = rows_to_judge(differing, partial(rows_of_hops, frames, hops), buckets)
     outcomes, counts = judge(rows, open_source, stuck_hops)
     return outcomes, add_counts(counts, others)
 

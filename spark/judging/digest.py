@@ -4,7 +4,7 @@ Most ids are as they should be, and need no look of their own.
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from functools import partial, reduce
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,9 +48,10 @@ def find_repeats(frames: Frames, hops: Sequence[Hop]) -> DataFrame:
 
     What goes into several hops by the same ids is looked at once.
     """
-    nothing = ()
-    ways_in = sorted({way_into(hop) for hop in hops} - {nothing})
-    return reduce(DataFrame.union, map(partial(find_repeats_of, frames), ways_in))
+    ways_in = {way_into(hop) for hop in hops}
+    ways_in.discard(())  # of a hop into which nothing goes
+    repeats = [find_repeats_of(frames, ways) for ways in sorted(ways_in)]
+    return reduce(DataFrame.union, repeats)
 
 
 def way_into(hop: Hop) -> tuple[WayIn, ...]:
@@ -61,12 +62,16 @@ def way_into(hop: Hop) -> tuple[WayIn, ...]:
 
 def find_repeats_of(frames: Frames, ways: Sequence[WayIn]) -> DataFrame:
     """Return hashes of the ids that are there more than once."""
-    hashes = []
-    for way in ways:
-        rows = frames[way.frame].where(f"({way.when}) and ({way.id}) is not null")
-        hashes.append(rows.selectExpr(f"xxhash64(1, string({way.id})) as first_id"))
-    counted = reduce(DataFrame.union, hashes).groupBy("first_id").count()
+    hashes = [hash_ids(frames[way.frame], way) for way in ways]
+    all_hashes = reduce(DataFrame.union, hashes)
+    counted = all_hashes.groupBy("first_id").count()
     return counted.where("count > 1").select("first_id")
+
+
+def hash_ids(frame: DataFrame, way: WayIn) -> DataFrame:
+    """Return the hash of each id, as digests have it."""
+    with_id = frame.where(f"({way.when}) and ({way.id}) is not null")
+    return with_id.selectExpr(f"xxhash64(1, string({way.id})) as first_id")
 
 
 def hash_row(hop: Hop, rows: Rows) -> str:
@@ -97,9 +102,10 @@ def digest(hashed: DataFrame, repeats: DataFrame, open_source: DataFrame, bucket
     return Digests(differing, counts)
 
 
-def find_suspects(differing: DataFrame, rows_of: RowsOf, buckets: int) -> DataFrame:
-    """Return the rows in the buckets that differ: only of the hops that have such."""
-    names = {row.hop for row in differing.select("hop").distinct().collect()}
+def rows_to_judge(differing: DataFrame, rows_of: RowsOf, buckets: int) -> DataFrame:
+    """Return the rows in the buckets that differ; hops without such a bucket are not read again."""
+    hops = differing.select("hop").distinct().collect()
+    names = {row.hop for row in hops}
     frames = {"differing": differing, "hops": rows_of(names)}
     return query(STATEMENTS["suspects"], frames, buckets=buckets)
 

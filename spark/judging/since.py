@@ -277,8 +277,9 @@ def is_one_of(column: str, ids: Sequence[str], type_: str = "text") -> str:
 
 def list_ids(rows: DataFrame, column: str) -> list[str]:
     """Return the values of a column, each once; too many of them take a look at everything."""
-    found = rows.select(column).where(F.col(column).isNotNull()).distinct()
-    ids = [row[0] for row in found.limit(MOST_JUDGED_AGAIN + 1).collect()]
+    values = rows.select(column).dropna().distinct()
+    found = values.limit(MOST_JUDGED_AGAIN + 1).collect()
+    ids = [row[0] for row in found]
     if len(ids) > MOST_JUDGED_AGAIN:
         raise JudgeAllError(f"more than {MOST_JUDGED_AGAIN:,} ids are to be judged again")
     return ids
@@ -311,7 +312,8 @@ def judge_again(
     """Return the outcomes, those of the suspects beside all that there is of them."""
     whole = read_whole(since, frames, suspects)
     pairs = [(row.hop, row.id) for row in suspects]
-    only = make_frame(since.spark, pairs, PAIR_SCHEMA).distinct()
+    only = make_frame(since.spark, pairs, PAIR_SCHEMA)
+    only = only.distinct()
     again = judge(since, frames | keep_each(whole), only)
     others = judged.join(F.broadcast(only), ["hop", "id"], "left_anti")
     return others.unionByName(again).localCheckpoint(eager=False)

@@ -15,8 +15,8 @@ from spark.judging.digest import (
     add_counts,
     digest,
     find_repeats,
-    find_suspects,
     hash_row,
+    rows_to_judge,
 )
 from spark.judging.outcome import REJECTED, count_outcomes, first_findings, judge
 from tests.spark.test_hops import DEFECTS, LAWFUL
@@ -83,7 +83,7 @@ def compare(
     rows, open_source = rows.persist(), open_source.persist()
     whole = judge(rows, open_source).persist()
     differing, others = digest(hashed, repeats, open_source, buckets)
-    suspects = find_suspects(differing, partial(rows_named, rows), buckets)
+    suspects = rows_to_judge(differing, partial(rows_named, rows), buckets)
     part = judge(suspects, open_source).persist()
 
     counts = add_counts(count_outcomes(part), others)

@@ -20,16 +20,22 @@ def write(document: Document, output: Path) -> None:
     """Write the Markdown page to this file, and the picture and the numbers beside it."""
     picture = output.with_suffix(".svg")
     days = [Day(**day) for day in document["days"]]
-    charts = list(make_charts(largest(thin(as_series(days)))))
+    series = thin(as_series(days))
+    charts = list(make_charts(largest(series)))
     given = {"document": document, "charts": charts, "longest": LONGEST, "lived": len(days)}
     table = list(compare_days(days))
     page = fill_template("lab.year", "page.md.j2", picture=picture.name, table=table, **given)
     output.write_text(page)
     picture.write_text(fill_template("lab.year", "picture.svg.j2", **given))
+    output.with_suffix(".json").write_text(as_json(document))
+
+
+def as_json(document: Document) -> str:
+    """Return the numbers for a program, with a line for each day."""
+    rest = {name: value for name, value in document.items() if name != "days"}
+    head = json.dumps(rest).removesuffix("}")
     lines = ",\n".join(json.dumps(day) for day in document["days"])
-    rest = json.dumps({name: value for name, value in document.items() if name != "days"})
-    head = rest.removesuffix("}")
-    output.with_suffix(".json").write_text(f'{head}, "days": [\n{lines}\n]}}\n')
+    return f'{head}, "days": [\n{lines}\n]}}\n'
 
 
 def thin(series: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
