@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from access.kafka_java import spark_source
 from spark.kafka.positions import Position, kafka_topic
@@ -49,12 +48,11 @@ def expected_records(
 
 
 def find_partitions_with_gaps(landed: DataFrame, ranges: Ranges) -> dict[Position, range]:
-    """Return the partitions that have landed fewer offsets than they have."""
-    partitions = landed.groupBy("topic", "partition")
-    counts = {}
-    for topic, partition, count in partitions.agg(F.count_distinct("offset")).collect():
-        counts[topic, partition] = count
-    return {at: offsets for at, offsets in ranges.items() if counts.get(at, 0) < len(offsets)}
+    """Return the partitions of which other offsets have landed than they have."""
+    all_ranges = divide_stretches(landed.sparkSession, as_stretches(ranges))
+    uneven = query(STATEMENTS["uneven"], {"ranges": all_ranges, "landed": landed})
+    found = {(topic, partition) for topic, partition in uneven.collect()}
+    return {at: offsets for at, offsets in ranges.items() if at in found}
 
 
 def look_at_gaps(
