@@ -5,7 +5,7 @@ which one aggregation judges (outcome.sql).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from enum import StrEnum
 from functools import partial, reduce
 from typing import NamedTuple
@@ -135,6 +135,12 @@ def make_hops(input_topic: str, events: Sequence[Event] = EVENTS) -> list[Hop]:
     ]
 
 
+def names_of(hops: Iterable[Hop], event_topics: Iterable[str]) -> list[str]:
+    """Return the names of hops; that to the topics has one for each topic."""
+    names = [hop.name for hop in hops if not hop.name_of_row]
+    return [*names, *(f"{OUTBOX_TO}{topic}" for topic in event_topics)]
+
+
 def producer_hops(input_topic: str) -> list[Hop]:
     """Return the hops from the producer to the landed tables."""
     return [
@@ -179,7 +185,7 @@ def service_hops(input_topic: str) -> list[Hop]:
                     when="is_input",
                 ),
                 goes_in("lost_handled", id="position"),
-                is_redelivered("redelivery", id="position"),
+                is_redelivered("redelivery", id="position", fingerprint="sha256"),
                 comes_out(
                     "tracking",
                     id="position",

@@ -13,6 +13,7 @@ from spark.hops import (
     Hop,
     input_to_tracking,
     make_hops,
+    names_of,
     union_hops,
 )
 from spark.judging import outcome
@@ -91,12 +92,17 @@ def compare(
         hops = [hop for hop in hops if hop.name != TRACKING_TO_AUDIT_MARK]
     stuck_hops = hops_of_slots(databases.not_passed, topics)
     orders = databases.rows // ROWS_OF_AN_ORDER
+    others: list[Row] = []
     if orders >= settings.reconcile_digest_orders:
-        outcomes, counts = judge_by_digests(frames, hops, open_source, stuck_hops, orders)
+        open_source = keep(open_source)
+        names_of_hops = names_of(hops, topics.events)
+        buckets = count_buckets(orders)
+        rows, others = find_differing_rows(frames, hops, names_of_hops, open_source, buckets)
     else:
         rows = make_once(union_hops(frames, hops), databases.rows)
         open_source = make_once(open_source, databases.rows)
-        outcomes, counts = judge(rows, open_source, stuck_hops)
+    outcomes, counts = judge(rows, open_source, stuck_hops)
+    counts = add_counts(counts, others)
     log_progress("every hop is compared")
     read_again = partial(read_within, spark, settings.delta_root, topics.all())
     return Judged(outcomes, counts, frames["landed"], read_again)
@@ -138,21 +144,18 @@ def read_lake(
     }
 
 
-def judge_by_digests(
+def find_differing_rows(
     frames: Frames,
     hops: Sequence[Hop],
+    names_of_hops: Sequence[str],
     open_source: DataFrame,
-    stuck_hops: Sequence[str],
-    orders: int,
+    buckets: int,
 ) -> tuple[DataFrame, list[Row]]:
-    """Return the outcome of each id in a bucket whose digests differ, and the counts of all ids."""
-    buckets = count_buckets(orders)
-    open_source = keep(open_source)
-    hashed = union_hops(frames, hops, hash_row)
-    differing, others = digest(hashed, find_repeats(frames, hops), open_source, buckets)
-    rows = rows_to_judge(differing, partial(rows_of_hops, frames, hops), buckets)
-    outcomes, counts = judge(rows, open_source, stuck_hops)
-    return outcomes, add_counts(counts, others)
+    """Return the rows of the ids in buckets that differ, and the counts of all others."""
+    hashed = union_hops(frames, hops, partial(hash_row, names_of_hops))
+    repeats = find_repeats(frames, hops)
+    differing, others = digest(hashed, names_of_hops, repeats, open_source, buckets)
+    return rows_to_judge(differing, partial(rows_of_hops, frames, hops), buckets), others
 
 
 def rows_of_hops(frames: Frames, hops: Sequence[Hop], names: Set[str]) -> DataFrame:
@@ -165,9 +168,10 @@ def keep(frame: DataFrame) -> DataFrame:
     """Return a frame with its rows made, so that Spark knows how large it is.
 
     It sends a small one to each task, and the large one that it is joined with stays where it is.
+    For one without rows it plans nothing.
     """
-    frame.persist().count()
-    return frame
+    rows = frame.persist().count()
+    return frame if rows else frame.where("false")
 
 
 def judge(

@@ -16,8 +16,9 @@ from spark.rows.frames import Frames, query
 from spark.statements import read_statements
 
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
-IDS_IN_A_BUCKET = 16  # few, for one that must be judged takes the others along
-ADDED = ("in", "out", "rejected", "dead_letters", "matched")
+IDS_IN_A_BUCKET = 256  # one that must be judged takes the others along
+ADDED = ("in", "out", "duplicates_removed", "rejected", "dead_letters", "matched")
+COUNTED = "expected_offset"  # made from ranges, and so each position once
 
 Row = dict[str, Any]
 RowsOf = Callable[[Set[str]], DataFrame]  # the rows of the hops with these names
@@ -49,9 +50,14 @@ def find_repeats(frames: Frames, hops: Sequence[Hop]) -> DataFrame:
     What goes into several hops by the same ids is looked at once.
     """
     ways_in = {way_into(hop) for hop in hops}
-    ways_in.discard(())  # of a hop into which nothing goes
-    repeats = [find_repeats_of(frames, ways) for ways in sorted(ways_in)]
+    repeats = [find_repeats_of(frames, ways) for ways in sorted(ways_in) if may_repeat(ways)]
     return reduce(DataFrame.union, repeats)
+
+
+def may_repeat(ways: Sequence[WayIn]) -> bool:
+    """Return whether an id may go in twice: not if nothing goes in, nor if it counts offsets."""
+    frames = [way.frame for way in ways]
+    return frames not in ([], [COUNTED])
 
 
 def way_into(hop: Hop) -> tuple[WayIn, ...]:
@@ -74,10 +80,10 @@ def hash_ids(frame: DataFrame, way: WayIn) -> DataFrame:
     return with_id.selectExpr(f"xxhash64(1, string({way.id})) as first_id")
 
 
-def hash_row(hop: Hop, rows: Rows) -> str:
-    """Return Spark SQL for what digests need of a row of a hop."""
+def hash_row(names: Sequence[str], hop: Hop, rows: Rows) -> str:
+    """Return Spark SQL for what digests need of a row of a hop, which is one of these names."""
     return STATEMENTS["hashed"].format(
-        hop=hop.sql_of_name(),
+        hop=number_of(names, hop),
         side=f"'{rows.side}'",
         id=f"string({rows.id})",
         effect=f"string({rows.effect})",
@@ -89,13 +95,26 @@ def hash_row(hop: Hop, rows: Rows) -> str:
     )
 
 
-def digest(hashed: DataFrame, repeats: DataFrame, open_source: DataFrame, buckets: int) -> Digests:
+def number_of(names: Sequence[str], hop: Hop) -> str:
+    """Return Spark SQL for the place of a row's hop among these names."""
+    if not hop.name_of_row:
+        return f"bigint({names.index(hop.name)})"
+    list_of_names = ", ".join(f"'{name}'" for name in names)
+    return STATEMENTS["number"].format(names=list_of_names, name=hop.name_of_row)
+
+
+def digest(
+    hashed: DataFrame,
+    names: Sequence[str],
+    repeats: DataFrame,
+    open_source: DataFrame,
+    buckets: int,
+) -> Digests:
     """Return the buckets of each hop that must be judged id by id, and the counts of all others."""
     rows = {"hashed": hashed, "open_source": open_source}
-    digests = query(STATEMENTS["digest"], rows, buckets=buckets)
+    digests = query(STATEMENTS["digest"], rows, names="\n".join(names), buckets=buckets)
     digests.persist()
-    of_repeats = {"repeats": repeats, "digests": digests}
-    repeated = query(STATEMENTS["repeated"], of_repeats, buckets=buckets)
+    repeated = query(STATEMENTS["repeated"], {"repeats": repeats}, buckets=buckets)
     differing = query(STATEMENTS["differing"], {"digests": digests, "repeated": repeated})
     differing.persist()
     counts = as_dicts(query(STATEMENTS["counts"], {"digests": digests, "differing": differing}))

@@ -9,20 +9,21 @@
 -- Disks promise no less than one wrong bit in 1e15, and a run reads 1e10.
 
 -- name: hashed
--- What digests need of a row of a hop. Text is hashed where it is read, and not carried along.
+-- What digests need of a row of a hop, which they know by its number. Text is hashed where it is read,
+-- and not carried along.
 named_struct(
     'hop', {hop},
     'is_in', {side} = 'in',
     'is_out', {side} = 'out',
-    'id_weight', if({side} in ('in', 'out'), {weight}, 0),
+    'is_redelivered', {side} = 'redelivered',
+    'id_weight', if({side} = 'reference', 0, {weight}),
     'fingerprint_weight', if({fingerprint} is null, 0, {weight}),
     'first_id', xxhash64(1, {id}),
     'second_id', xxhash64(2, {id}),
     'first_fingerprint', xxhash64(1, {id}, {fingerprint}),
     'second_fingerprint', xxhash64(2, {id}, {fingerprint}),
     'is_unusual',
-        {side} = 'redelivered'
-        or {problem} is not null
+        {problem} is not null
         or {side} = 'out' and {effect} is null
         or coalesce({effect} = 'not checked', false),
     'is_rejected', coalesce(find_in_set({effect}, {rejected}) > 0, false),
@@ -30,15 +31,23 @@ named_struct(
     'source', {source}
 )
 
+-- name: number
+-- Where a row's hop has a name for each topic: the place of that name. None would be a row not judged.
+coalesce(
+    nullif(array_position(array({names}), {name}), 0) - 1,
+    bigint(raise_error('no hop is named ' || {name}))
+)
+
 -- name: digest
--- A bucket is `plain` if all of its ids must be matched: none was redelivered, is open or has a
--- problem, and nothing came out without an effect.
+-- A bucket is `plain` if all of its ids must be matched: none is open or has a problem, and nothing
+-- came out without an effect. What was redelivered came out, too: as the effect of an earlier record.
+-- One number stands for hop and bucket: to compare the names of hops takes as long as all sums.
 with summed as (
     select
-        hop,
-        pmod(xxhash64(hop, first_id), {buckets}) as bucket,
+        hop * {buckets} + pmod(first_id, {buckets}) as place,
         count_if(is_in) as ins,
         count_if(is_out) as outs,
+        count_if(is_redelivered) as redelivered,
         sum(
             id_weight * shiftright(first_id, 24)
             + fingerprint_weight * shiftright(first_fingerprint, 24)
@@ -52,26 +61,25 @@ with summed as (
         count_if(is_dead_letter) as dead_letters
     from {hashed}
     left join {open_source} using (source)
-    group by hop, bucket
+    group by place
 )
 select
-    *,
-    ins = outs and first = 0 and second = 0 and unusual = 0 as is_plain
+    * except (place),
+    element_at(split({names}, '\n'), int(place div {buckets}) + 1) as hop,
+    pmod(place, {buckets}) as bucket,
+    ins = outs + redelivered and first = 0 and second = 0 and unusual = 0 as is_plain
 from summed
 
 -- name: repeated
 -- The buckets with an id that goes in more than once: if it came out as often, the sums agree.
-select distinct
-    hop,
-    pmod(xxhash64(hop, first_id), {buckets}) as bucket
+select distinct pmod(first_id, {buckets}) as bucket
 from {repeats}
-cross join (select distinct hop from {digests})
 
 -- name: differing
 -- The buckets to judge id by id.
 select hop, bucket
 from {digests}
-left join (select *, true as is_repeated from {repeated}) using (hop, bucket)
+left join (select bucket, true as is_repeated from {repeated}) using (bucket)
 where not is_plain or is_repeated
 
 -- name: suspects
@@ -80,7 +88,7 @@ select hops.*
 from {hops} as hops
 left semi join {differing} as differing
     on differing.hop = hops.hop
-    and differing.bucket = pmod(xxhash64(hops.hop, xxhash64(1, hops.id)), {buckets})
+    and differing.bucket = pmod(xxhash64(1, hops.id), {buckets})
 
 -- name: counts
 -- What the other buckets hold: all of it is matched.
@@ -88,7 +96,7 @@ select
     hop,
     sum(ins) as in,
     sum(outs) as out,
-    0 as duplicates_removed,
+    sum(redelivered) as duplicates_removed,
     sum(rejected) as rejected,
     sum(dead_letters) as dead_letters,
     sum(ins) as matched,

@@ -1,25 +1,27 @@
 """Digests find what a look at each id finds, and count what it counts."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from functools import partial
 from random import Random
 from typing import Any
 
 import pytest
+from pyspark.errors.exceptions.captured import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.names import AUDIT_TOPIC
-from spark.hops import Hop, comes_out, goes_in, union_hops
+from spark.hops import OUTBOX_TO, Hop, comes_out, goes_in, names_of, union_hops
 from spark.judging.digest import (
     STATEMENTS,
     add_counts,
     digest,
     find_repeats,
     hash_row,
+    number_of,
     rows_to_judge,
 )
 from spark.judging.outcome import REJECTED, count_outcomes, first_findings, judge
-from tests.spark.test_hops import DEFECTS, LAWFUL
+from tests.spark.test_hops import DEFECTS, LAWFUL, redelivered
 from tests.spark.world import FULFILLMENTS, World
 
 ID = "id string"
@@ -77,12 +79,18 @@ def repeats_in(rows: DataFrame) -> DataFrame:
 
 
 def compare(
-    rows: DataFrame, hashed: DataFrame, repeats: DataFrame, open_source: DataFrame, buckets: int
+    rows: DataFrame,
+    hashed: DataFrame,
+    names: Sequence[str],
+    repeats: DataFrame,
+    open_source: DataFrame,
+    *,
+    buckets: int,
 ) -> DataFrame:
     """Assert that digests make no difference to counts and findings; return what they leave."""
     rows, open_source = rows.persist(), open_source.persist()
     whole = judge(rows, open_source).persist()
-    differing, others = digest(hashed, repeats, open_source, buckets)
+    differing, others = digest(hashed, names, repeats, open_source, buckets)
     suspects = rows_to_judge(differing, partial(rows_named, rows), buckets)
     part = judge(suspects, open_source).persist()
 
@@ -103,18 +111,23 @@ def compare_rows(
 ) -> DataFrame:
     """The same for rows of hops."""
     frame = spark.createDataFrame(rows, ROW)
-    columns = {name: name for name in frame.columns}
+    names = sorted({row["hop"] for row in rows})
+    hop = number_of(names, Hop("any", (), name_of_row="hop"))
+    columns = {name: name for name in frame.columns} | {"hop": hop}
     row_hash = STATEMENTS["hashed"].format(**columns, rejected=f"'{REJECTED}'")
     hashed = frame.selectExpr(f"inline(array({row_hash}))")
     open_source = spark.createDataFrame(sources, OPEN_SOURCE)
-    return compare(frame, hashed, repeats_in(frame), open_source, buckets)
+    return compare(frame, hashed, names, repeats_in(frame), open_source, buckets=buckets)
 
 
 def compare_world(spark: SparkSession, world: World) -> DataFrame:
     """The same for what a run compares."""
     frames, hops, open_source = world.frames_of_hops(spark)
-    rows, hashed = union_hops(frames, hops), union_hops(frames, hops, hash_row)
-    return compare(rows, hashed, find_repeats(frames, hops), open_source, MANY)
+    rows = union_hops(frames, hops)
+    published = rows.where(rows.hop.startswith(OUTBOX_TO)).select("hop").distinct().collect()
+    names = names_of(hops, [row.hop.removeprefix(OUTBOX_TO) for row in published])
+    hashed = union_hops(frames, hops, partial(hash_row, names))
+    return compare(rows, hashed, names, find_repeats(frames, hops), open_source, buckets=MANY)
 
 
 def sorted_findings(judged: DataFrame) -> list[tuple[str, ...]]:
@@ -159,6 +172,36 @@ def test_what_was_retired_needs_no_look_of_its_own(spark: SparkSession) -> None:
     world.retire(AUDIT_TOPIC, "audit-event-key-m-0")
     suspects = compare_world(spark, world)
     assert suspects.isEmpty()
+
+
+def test_a_redelivery_needs_no_look_of_its_own(spark: SparkSession) -> None:
+    """Digests agree where records were redelivered, and count them.
+
+    The control: a redelivery of a record that was handled, too.
+    """
+    world = World()
+    for number in range(3):
+        redelivered(world, f"m-{number}")
+    assert compare_world(spark, world).isEmpty()
+
+    rows = [row("hop", "in", "id"), row("hop", "redelivered", "id")]
+    also_handled = row("hop", "out", "id", effect="tracking")
+    assert compare_rows(spark, rows, [], MANY).isEmpty()
+    assert not compare_rows(spark, [*rows, also_handled], [], MANY).isEmpty()
+
+
+def test_a_row_of_a_hop_without_a_number_is_an_error(spark: SparkSession) -> None:
+    """An event of a topic that nobody has named cannot be left out of the digests unseen."""
+    hop = Hop("outbox → topic", (), name_of_row="'outbox → ' || topic")
+    number = number_of(["outbox → a.events", "outbox → b.events"], hop)
+    topics = spark.createDataFrame([("a.events",), ("b.events",)], "topic string")
+
+    numbers = topics.selectExpr(f"{number} as number").collect()
+    other = spark.createDataFrame([("c.events",)], "topic string")
+
+    assert [row.number for row in numbers] == [0, 1]
+    with pytest.raises(SparkRuntimeException, match=r"no hop is named outbox → c\.events"):
+        other.selectExpr(f"{number} as number").collect()
 
 
 @pytest.mark.parametrize("copies", [1, 2, 4])
