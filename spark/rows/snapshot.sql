@@ -1,7 +1,8 @@
 -- What the databases hold, in PostgreSQL: one statement for each frame of the comparison.
 -- `source` is the message or the record behind a row; it decides whether the row is late. In the
 -- hops of the audit, what the receiver has not taken yet is late, too.
--- `compared` and `audited` hold the values that the two sides of a hop must agree on.
+-- `compared` and `audited` hold the values that the two sides of a hop must agree on, as the text of
+-- an array: two of them are the same text only if their values are.
 -- `written_by` is the transaction that wrote a row; {rows} says which rows are read, {is_new} which
 -- of them were written since the horizon, {tracking_rows} which of tracking have theirs among them.
 
@@ -85,7 +86,7 @@ select
     'message ' || message_id as source,
     encode(value_sha256, 'hex') as sha256,
     order_id,
-    jsonb_build_array({compared_columns})::text as compared,
+    array[{compared_columns}]::text[]::text as compared,
     case when value_sha256 <> tracked then {other_value} end as problem,
     written_by,
     {is_new} as is_new
@@ -177,14 +178,14 @@ select
     idempotency_key,
     message_id,
     'message ' || message_id as source,
-    jsonb_build_array({audited_columns})::text as audited,
-    jsonb_build_array(
+    array[{audited_columns}]::text as audited,
+    array[
         idempotency_key,
         message_id,
         order_id,
         outcome,
         encode(body_sha256, 'hex')
-    )::text as compared,
+    ]::text as compared,
     written_by,
     {is_new} as is_new
 from audit_entry
@@ -209,16 +210,16 @@ select
     occurred_at,
     concat_ws('/', aggregate_id, nullif(body->>'subscriber', {default_subscriber})) as letter,
     deciding.outcome,
-    jsonb_build_array({audited_fields})::text as audited,
+    array[{audited_fields}]::text as audited,
     case aggregate_type
-        when 'audit' then jsonb_build_array(
+        when 'audit' then array[
             body->>'idempotency_key',
             body->>'message_id',
             body->>'order_id',
             body->>'outcome',
             body->>'body_sha256'
-        )
-        else jsonb_build_array({compared_fields})
+        ]
+        else array[{compared_fields}]::text[]
     end::text as compared,
     written_by,
     {is_new} as is_new
