@@ -43,6 +43,7 @@ from spark.reporting import report
 from spark.rows.frames import end_offsets
 from spark.rows.held import place_to_hold
 from spark.rows.retired_landed import read_retired
+from spark.rows.snapshot import count_bytes
 from spark.run_id import RUN_ID
 from spark.session import (
     STARTED_AT,
@@ -61,8 +62,16 @@ Result = Row
 
 RUN_SCHEMA = "run_id string, ok boolean, verdict string, positions string, hops string"
 
+LONG_FROM_BYTES = 300_000_000  # 200,000 orders: a minute
+
 # What Postgres, Kafka, Spark, its JVM or a file may raise: nothing was found out then.
 FAILURES = (psycopg.Error, KafkaException, PySparkException, Py4JError, LookupError, OSError)
+
+
+def open_session(name: str, settings: Settings) -> SparkSession:
+    """Return a session that suits what the databases hold."""
+    size = count_bytes(settings.databases().values(), settings.reconciler_password_file)
+    return make_session(name, settings.spark_jars_dir, is_long=size >= LONG_FROM_BYTES)
 
 
 def run(spark: SparkSession, settings: Settings, parts: Sequence[Part], options: Options) -> Result:
@@ -288,7 +297,7 @@ def main() -> None:
     options = Options(arguments.land, arguments.ledger, deadline, arguments.full)
     try:
         refuse_without_login(settings)
-        spark = make_session("reconcile", settings.spark_jars_dir)
+        spark = open_session("reconcile", settings)
         result = run(spark, settings, parts, options)
     except NotCheckedError as refusal:
         exit_with_error(str(refusal))

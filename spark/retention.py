@@ -16,7 +16,7 @@ from spark.judging.seal import Run
 from spark.judging.settled import Options
 from spark.kafka.positions import refuse_without_login
 from spark.parts import Part, load_parts
-from spark.reconcile import FAILURES, Result, append, run
+from spark.reconcile import FAILURES, Result, append, open_session, run
 from spark.retiring.old_landed import find_old_landed
 from spark.retiring.old_runs import delete_old_runs, find_old_runs
 from spark.retiring.purge import Limits, Old, Purge, find_limits, find_old_outboxes, find_old_rows
@@ -26,7 +26,6 @@ from spark.session import (
     exit_with_error,
     log_progress,
     make_frame,
-    make_session,
 )
 from spark.settings import TRACKING, Settings, refuse_young
 
@@ -161,7 +160,7 @@ def main() -> None:
     options = Options(land=True, ledger=None, deadline=deadline)
     try:
         refuse_without_login(settings)
-        spark = make_session("retention", settings.spark_jars_dir)
+        spark = open_session("retention", settings)
         result = retain(spark, settings, load_parts(), options, apply=arguments.apply)
     except NotCheckedError as refused:
         exit_with_error(str(refused))

@@ -31,19 +31,24 @@ CONF = Path(__file__).parent / "conf" / "spark-defaults.conf"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 FEW_ROWS = 50_000
 PARTITIONS = 2  # as spark/conf has it
+# The JVM's second compiler takes longer, and its code half the time: worth it from a minute on.
+BOTH_COMPILERS = "-XX:TieredStopAtLevel=4"
 STARTED_AT = time.monotonic()
 
 
-def make_session(name: str, jars: Path | None, java_options: str = "") -> SparkSession:
+def make_session(
+    name: str, jars: Path | None, java_options: str = "", *, is_long: bool = False
+) -> SparkSession:
     """Return the session of spark-submit or of SPARK_CONF_DIR, or else one for this machine.
 
-    The latter takes these jars; the others have named theirs.
+    The latter takes these jars, and is set up for a long or a short job; the others have named
+    theirs, and are as they were set up.
     """
     settings: dict[str, Any] = dict(SETTINGS)
     if not has_settings():
         folder = jars_folder(jars)
         settings["spark.driver.extraClassPath"] = f"{folder}/*"
-        settings |= of_this_machine(java_options or use_archive(folder))
+        settings |= of_this_machine(java_options or use_archive(folder), is_long=is_long)
     builder = SparkSession.builder.appName(name)
     return builder.config(map=settings).getOrCreate()
 
@@ -54,8 +59,8 @@ def has_settings() -> bool:
     return bool(from_spark_submit) or "SPARK_CONF_DIR" in os.environ
 
 
-def of_this_machine(java_options: str) -> dict[str, str]:
-    """Return the settings in conf/, with further options of the JVM.
+def of_this_machine(java_options: str, *, is_long: bool = False) -> dict[str, str]:
+    """Return the settings in conf/, with further options of the JVM: of two, the last one counts.
 
     They are handed over one by one: with a folder of settings on its class path, the JVM would use
     no archive of classes.
@@ -66,6 +71,8 @@ def of_this_machine(java_options: str) -> dict[str, str]:
             name, value = line.split(maxsplit=1)
             settings[name] = value
     settings[JAVA_OPTIONS] += f" {java_options}"
+    if is_long:
+        settings[JAVA_OPTIONS] += f" {BOTH_COMPILERS}"
     return settings
 
 

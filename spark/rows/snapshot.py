@@ -1,6 +1,6 @@
 """What the databases held at one moment, and whether an outbox slot has passed that moment."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import reduce
 from pathlib import Path
@@ -35,7 +35,12 @@ EXPORT = """
         timeline_id
     from pg_control_system(), pg_control_checkpoint()
 """
-SHARE = "set transaction isolation level repeatable read; set transaction snapshot '{name}'"
+# Each range is a query of its own, too short for the program that PostgreSQL would make for it.
+SHARE = """
+    set transaction isolation level repeatable read;
+    set transaction snapshot '{name}';
+    set jit = off
+"""
 # The horizon comes no further than the first transaction that is not over. On one server, that may
 # be one of any database.
 HOLDERS = """
@@ -63,6 +68,10 @@ BYTES_BEHIND = """
 """
 FOREIGN = (errors.UndefinedTable, errors.UndefinedColumn, errors.InsufficientPrivilege)
 PAGES = "select coalesce(pg_relation_size(to_regclass(%s)) / current_setting('block_size')::int, 0)"
+SIZE = """
+    select coalesce(sum(pg_relation_size(to_regclass(name))), 0)
+    from unnest(%s::text[]) as name
+"""
 PAGES_OF_A_RANGE = 8192  # 64 MB: a second or two of reading
 MOST_RANGES = 64  # of a table: each is a query to plan
 FETCH_ROWS = 10_000
@@ -185,12 +194,27 @@ class Snapshot(NamedTuple):
         return f"slot {self.slot} is {bytes_behind:,} bytes behind: is its connector running?"
 
 
+def connect(url: str, password_file: Path) -> psycopg.Connection:
+    """Return a connection as the role that may read what is compared."""
+    password = password_file.read_text().strip()
+    address = make_conninfo(url, user="reconciler", password=password)
+    return psycopg.connect(address, autocommit=True)
+
+
+def count_bytes(databases: Iterable[str], password_file: Path) -> int:
+    """Return how large the tables are together that grow with every message."""
+    total = 0
+    for url in databases:
+        with connect(url, password_file) as connection:
+            [(size,)] = connection.execute(SIZE, (list(LARGE),))
+            total += int(size)
+    return total
+
+
 @contextmanager
 def open_snapshot(url: str, slot: str, password_file: Path) -> Iterator[Snapshot]:
     """Hold this moment of a database; all that is visible in it is below its log position."""
-    password = password_file.read_text().strip()
-    address = make_conninfo(url, user="reconciler", password=password)
-    with psycopg.connect(address, autocommit=True) as connection:
+    with connect(url, password_file) as connection:
         # It is idle while Spark reads through connections of its own.
         connection.execute("set idle_in_transaction_session_timeout = 0")
         connection.execute(BEGIN)

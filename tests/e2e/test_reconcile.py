@@ -35,11 +35,12 @@ from spark.kafka.topic_ids import Later, find_topic_ids
 from spark.lake.losses import parse_loss
 from spark.landing.landing_query import accept_later, accept_losses, start_landing
 from spark.parts import load_parts
-from spark.reconcile import run
+from spark.reconcile import open_session, run
 from spark.reporting.report import shorten
 from spark.rows.snapshot import (
     LARGE,
     Selection,
+    count_bytes,
     open_snapshot,
     open_snapshots,
     read_tables,
@@ -531,6 +532,24 @@ def test_only_the_tables_that_are_asked_for_are_read(spark: SparkSession, stack:
     with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
         asked = ["repair", "outbox"]
         assert list(read_tables(spark, settings.subscriber, snapshots, only=asked)) == asked
+
+
+def test_a_session_suits_what_the_databases_hold(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tables that grow are measured in both databases; from a size on, it is a long job."""
+    settings = SparkSettings()
+    password_file = settings.reconciler_password_file
+    of_each = [count_bytes([url], password_file) for url in settings.databases().values()]
+    assert all(of_each)
+    assert count_bytes(settings.databases().values(), password_file) >= sum(of_each)
+
+    chosen = []
+    monkeypatch.setattr("spark.reconcile.make_session", lambda *_, is_long: chosen.append(is_long))
+    for size in (sum(of_each), 1000 * sum(of_each)):
+        monkeypatch.setattr("spark.reconcile.LONG_FROM_BYTES", size)
+        open_session("any", settings)
+    assert chosen == [True, False]
 
 
 def test_a_database_of_an_unknown_schema_is_refused(

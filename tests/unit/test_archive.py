@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spark.archive import archive_of, use_archive
-from spark.session import CONF, JAVA_OPTIONS, of_this_machine
+from spark.session import BOTH_COMPILERS, CONF, JAVA_OPTIONS, of_this_machine
 
 
 def test_an_archive_is_used_if_it_is_there(tmp_path: Path) -> None:
@@ -37,3 +37,11 @@ def test_the_settings_of_this_machine_are_those_of_the_file() -> None:
         name = line.split()[0]
         more = " -Dmore=1" if name == JAVA_OPTIONS else ""
         assert f"{line.removeprefix(name).strip()}{more}" == settings[name]
+
+
+def test_a_long_job_has_both_compilers() -> None:
+    """The file names one of them: the JVM takes what is said last."""
+    short, long = of_this_machine(""), of_this_machine("-Dmore=1", is_long=True)
+    assert "-XX:TieredStopAtLevel=1" in short[JAVA_OPTIONS]
+    assert BOTH_COMPILERS not in short[JAVA_OPTIONS]
+    assert long[JAVA_OPTIONS].endswith(f" -Dmore=1 {BOTH_COMPILERS}")

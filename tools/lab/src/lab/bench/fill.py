@@ -46,7 +46,12 @@ def fill(
 
     They are numbered from 1 on; a second call goes on where the first has ended.
     """
-    orders = {"first": first, "last": last}
+    last_events = fill_databases(env, first, last)
+    fill_lake(settings, spark, first, last, last_events)
+
+
+def fill_databases(env: dict[str, str], first: int, last: int) -> dict[str, int]:
+    """Write what these orders leave in the databases; return the last events before them."""
     with (
         connect_as_admin(env, "DATABASE_URL") as service,
         connect_as_admin(env, "AUDIT_DATABASE_URL") as audit,
@@ -54,12 +59,12 @@ def fill(
         last_events = {DATABASE: last_event(service), AUDIT_DATABASE: last_event(audit)}
         fill_service(service, first, last)
         audit.execute(statement("audited_table").encode())
-        copy_audited(service, audit, orders)
+        copy_audited(service, audit, first, last)
         for name in OF_AUDIT:
             audit.execute(statement(name).encode())
         for database in (service, audit):
             database.execute("vacuum analyze")
-    fill_lake(settings, spark, orders, last_events)
+    return last_events
 
 
 def fill_service(service: psycopg.Connection, first: int, last: int) -> None:
@@ -85,10 +90,10 @@ def statement(name: str, **numbers: int) -> str:
 
 
 def copy_audited(
-    service: psycopg.Connection, audit: psycopg.Connection, orders: Mapping[str, int]
+    service: psycopg.Connection, audit: psycopg.Connection, first: int, last: int
 ) -> None:
     """Copy what the service sends from its database to the receiver's."""
-    query = statement("audited", **orders)
+    query = statement("audited", first=first, last=last)
     with (
         service.cursor().copy(f"copy ({query}) to stdout".encode()) as source,
         audit.cursor().copy("copy audited from stdin") as target,
@@ -100,14 +105,16 @@ def copy_audited(
 def fill_lake(
     settings: Settings,
     spark: SparkSession,
-    orders: Mapping[str, int],
+    first: int,
+    last: int,
     last_events: Mapping[str, int],
 ) -> None:
     """Append what landing would have landed of these orders, to a table for each topic."""
     topics = topics_to_land(settings, []).all()
     make_tables(spark, settings.delta_root, topics)
     with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
-        rows = [snapshots[DATABASE].read(spark, statement("landed_records", **orders))]
+        records = statement("landed_records", first=first, last=last)
+        rows = [snapshots[DATABASE].read(spark, records)]
         for name, snapshot in snapshots.items():
             events = snapshot.read(spark, statement("landed_events", seq=last_events[name]))
             rows.append(events)

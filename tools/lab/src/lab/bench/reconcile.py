@@ -11,7 +11,7 @@ from typing import NamedTuple
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from lab.bench.fill import fill
+from lab.bench.fill import fill, fill_databases, fill_lake
 from lab.bench.numbers import Number, Target, compare
 from lab.bench.textbook import DefectError, join_in_duckdb, join_in_spark
 from lab.environment import empty_tables
@@ -26,11 +26,11 @@ from spark.judging.since import compare_since, confirm_due
 from spark.judging.standstill import GroupLook, Patience
 from spark.kafka.positions import Position
 from spark.lake.landed_tables import landed_positions, read_landed
+from spark.reconcile import open_session
 from spark.reporting.report import verdict_of
 from spark.rows.frames import read_ledger
 from spark.rows.snapshot import open_snapshots, read_tables, select_all
 from spark.run_id import RUN_ID
-from spark.session import make_session
 from spark.settings import Settings
 from spark.topics import Topics, topics_to_land
 
@@ -56,10 +56,12 @@ def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
     empty_tables(env)
     os.environ.update(env)
     settings = Settings(reconcile_all_orders=0)  # few orders have a horizon here, too
-    spark = make_session("bench", settings.spark_jars_dir)
+    with stack.step(f"fill the databases with {orders:,} orders"):
+        last_events = fill_databases(env, 1, orders)
+    spark = open_session("bench", settings)  # it suits what they hold now
     try:
-        with stack.step(f"fill databases and lake with {orders:,} orders"):
-            fill(env, settings, spark, 1, orders)
+        with stack.step("fill the lake with what they have left there"):
+            fill_lake(settings, spark, 1, orders, last_events)
         lake = look_at_lake(spark, settings)
         found = compare_with_textbooks(stack, lake, orders, rounds)
         with stack.step("seal them"):

@@ -21,7 +21,6 @@ from ops.settings import Settings
 from ops.stack.stack import Stack
 from ops.stack.supervisor import StackError
 from spark import settings as spark_settings
-from spark.archive import use_archive
 from spark.session import jars_folder, make_session
 
 Step = Callable[[str], AbstractContextManager[Note]]
@@ -31,8 +30,6 @@ LANDING = {
     # Few orders are judged whole; a year has more.
     "RECONCILE_ALL_ORDERS": "50000",
 }
-# A session of hours is worth the second compiler: its code is a sixth faster.
-FOR_HOURS = "-XX:TieredStopAtLevel=4"
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,7 @@ def spark_session(stack: Stack) -> Iterator[SparkSession]:
     """Have the session of all jobs; what is a day old here is younger than Delta's shortest age."""
     os.environ.update(stack.env() | LANDING)
     jars = jars_folder(spark_settings.Settings().spark_jars_dir)
-    spark = make_session("year", jars, f"{use_archive(jars)} {FOR_HOURS}")
+    spark = make_session("year", jars, is_long=True)
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     try:
         yield spark
