@@ -1,6 +1,6 @@
 """Fills databases and landed tables with what many orders leave, by SQL and Spark."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from spark.statements import read_statements
 from spark.topics import topics_to_land
 
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
+SLICES = 100  # a reconciliation confirms the old by transactions: one would be all of it
 OF_SERVICE = (
     "record_table",
     "records",
@@ -57,20 +58,35 @@ def fill_databases(env: dict[str, str], first: int, last: int) -> dict[str, int]
         connect_as_admin(env, "AUDIT_DATABASE_URL") as audit,
     ):
         last_events = {DATABASE: last_event(service), AUDIT_DATABASE: last_event(audit)}
-        fill_service(service, first, last)
-        audit.execute(statement("audited_table").encode())
-        copy_audited(service, audit, first, last)
-        for name in OF_AUDIT:
-            audit.execute(statement(name).encode())
+        for orders in divide(range(first, last + 1)):
+            with service.transaction():
+                fill_service(service, orders.start, orders.stop - 1)
+            with audit.transaction():
+                fill_audit(service, audit, orders)
         for database in (service, audit):
             database.execute("vacuum analyze")
     return last_events
+
+
+def divide(orders: range) -> Iterator[range]:
+    """Give orders in slices; what one has left is written in one transaction, as by the service."""
+    size = max(1, len(orders) // SLICES)
+    for start in range(orders.start, orders.stop, size):
+        yield range(start, min(start + size, orders.stop))
 
 
 def fill_service(service: psycopg.Connection, first: int, last: int) -> None:
     """Write what these orders leave in the service's database."""
     for name in OF_SERVICE:
         service.execute(statement(name, first=first, last=last).encode())
+
+
+def fill_audit(service: psycopg.Connection, audit: psycopg.Connection, orders: range) -> None:
+    """Write what these orders leave in the receiver's database."""
+    audit.execute(statement("audited_table").encode())
+    copy_audited(service, audit, orders)
+    for name in OF_AUDIT:
+        audit.execute(statement(name).encode())
 
 
 def last_event(database: psycopg.Connection) -> int:
@@ -89,11 +105,9 @@ def statement(name: str, **numbers: int) -> str:
     return sql
 
 
-def copy_audited(
-    service: psycopg.Connection, audit: psycopg.Connection, first: int, last: int
-) -> None:
+def copy_audited(service: psycopg.Connection, audit: psycopg.Connection, orders: range) -> None:
     """Copy what the service sends from its database to the receiver's."""
-    query = statement("audited", first=first, last=last)
+    query = statement("audited", first=orders.start, last=orders.stop - 1)
     with (
         service.cursor().copy(f"copy ({query}) to stdout".encode()) as source,
         audit.cursor().copy("copy audited from stdin") as target,

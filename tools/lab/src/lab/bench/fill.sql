@@ -14,6 +14,7 @@ create table if not exists bench_record (
     fulfillment_id uuid,
     value          text
 );
+create index if not exists bench_record_n on bench_record (n);
 grant select on bench_record to reconciler;
 
 -- name: records
