@@ -47,7 +47,10 @@ def join_in_duckdb(settings: Settings, topics: Iterable[str]) -> None:
         export(settings, Path(folder))
         for name in TABLES:
             csv = f"{folder}/{name}-*.csv"
-            database.read_csv(csv, header=True, all_varchar=True).create_view(name)
+            rows = database.read_csv(
+                csv, header=True, all_varchar=True, quotechar='"', escapechar='"'
+            )
+            rows.create_view(name)
         database.read_parquet(files).create_view("landed_file")
         database.execute(f"create table landed as {VIEWS['landed in DuckDB']}")
         database.execute(f"create view expected as {VIEWS['expected in DuckDB']}")
