@@ -91,11 +91,14 @@ select
     written_by,
     {is_new} as is_new
 from fulfillment
-left join (
-    select subscriber, message_id, value_sha256 as tracked
+left join lateral (
+    select value_sha256 as tracked
     from tracking
-    where {tracking_rows}
-) as tracking using (subscriber, message_id)
+    where tracking.subscriber = fulfillment.subscriber
+        and tracking.message_id = fulfillment.message_id
+        and ({tracking_rows})
+    offset 0 -- keeps the planner from reading all of tracking for each range of this table
+) as tracking on true
 where {rows}
 
 -- name: rejection
@@ -111,11 +114,14 @@ select
     written_by,
     {is_new} as is_new
 from rejection
-left join (
-    select subscriber, message_id, value_sha256 as tracked
+left join lateral (
+    select value_sha256 as tracked
     from tracking
-    where {tracking_rows}
-) as tracking using (subscriber, message_id)
+    where tracking.subscriber = rejection.subscriber
+        and tracking.message_id = rejection.message_id
+        and ({tracking_rows})
+    offset 0 -- keeps the planner from reading all of tracking for each range of this table
+) as tracking on true
 where {rows}
 
 -- name: dead_letter
