@@ -155,7 +155,9 @@ def find_differing_rows(
     hashed = union_hops(frames, hops, partial(hash_row, names_of_hops))
     repeats = find_repeats(frames, hops)
     differing, others = digest(hashed, names_of_hops, repeats, open_source, buckets)
-    return rows_to_judge(differing, partial(rows_of_hops, frames, hops), buckets), others
+    rows_of = partial(rows_of_hops, frames, hops)
+    rows = rows_to_judge(differing, rows_of, buckets)
+    return rows, others
 
 
 def rows_of_hops(frames: Frames, hops: Sequence[Hop], names: Set[str]) -> DataFrame:

@@ -37,8 +37,7 @@ def expected_records(
     with_gaps = find_partitions_with_gaps(landed, ranges)
     if not with_gaps:
         return expected
-    ranges_with_gaps = divide_stretches(spark, as_stretches(with_gaps))
-    frames = {"ranges": ranges_with_gaps, "landed": landed}
+    frames = {"expected": offsets_in(spark, with_gaps), "landed": landed}
     gaps = query(STATEMENTS["gap"], frames).persist()
     path = f"{settings.delta_root}/reconcile/no_record"
     known = read_known(spark, path)
@@ -49,10 +48,17 @@ def expected_records(
 
 def find_partitions_with_gaps(landed: DataFrame, ranges: Ranges) -> dict[Position, range]:
     """Return the partitions of which other offsets have landed than they have."""
-    all_ranges = divide_stretches(landed.sparkSession, as_stretches(ranges))
-    uneven = query(STATEMENTS["uneven"], {"ranges": all_ranges, "landed": landed})
-    found = {(topic, partition) for topic, partition in uneven.collect()}
+    frames = {"expected": offsets_in(landed.sparkSession, ranges), "landed": landed}
+    uneven = query(STATEMENTS["uneven"], frames).collect()
+    found = {(row.topic, row.partition) for row in uneven}
     return {at: offsets for at, offsets in ranges.items() if at in found}
+
+
+def offsets_in(spark: SparkSession, ranges: Ranges) -> DataFrame:
+    """Return every offset in these ranges."""
+    stretches = as_stretches(ranges)
+    frames = {"ranges": divide_stretches(spark, stretches)}
+    return query(STATEMENTS["offsets"], frames)
 
 
 def look_at_gaps(

@@ -1,5 +1,12 @@
 -- Offsets without a record, in Spark SQL.
 
+-- name: offsets
+-- Every offset of these ranges. The inner sequence bounds each array, however long a partition is.
+select topic, partition, offset
+from {ranges}
+lateral view explode(sequence(start, stop - 1, 10000)) as chunk
+lateral view explode(sequence(chunk, least(chunk + 10000, stop) - 1)) as offset
+
 -- name: uneven
 -- The partitions whose landed offsets do not add up to those that there are, as digest.sql adds up.
 -- Nothing has to be sorted for that. Sums of hashes of 32 bits have room for billions of offsets.
@@ -8,9 +15,7 @@ with weighted as (
     from {landed}
     union all
     select topic, partition, offset, bigint(-1)
-    from {ranges}
-    lateral view explode(sequence(start, stop - 1, 10000)) as chunk
-    lateral view explode(sequence(chunk, least(chunk + 10000, stop) - 1)) as offset
+    from {expected}
 )
 select topic, partition
 from weighted
@@ -18,16 +23,9 @@ group by topic, partition
 having sum(weight) <> 0 or sum(weight * hash(offset)) <> 0 or sum(weight * hash(1, offset)) <> 0
 
 -- name: gap
--- The offsets of these ranges that have not landed. The inner sequence bounds each array, however
--- long a partition is.
-with expected as (
-    select topic, partition, offset
-    from {ranges}
-    lateral view explode(sequence(start, stop - 1, 10000)) as chunk
-    lateral view explode(sequence(chunk, least(chunk + 10000, stop) - 1)) as offset
-)
+-- The offsets that have not landed.
 select topic, partition, offset
-from expected
+from {expected}
 left anti join {landed} using (topic, partition, offset)
 
 -- name: unknown

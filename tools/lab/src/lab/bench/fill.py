@@ -71,8 +71,8 @@ def fill_databases(env: dict[str, str], first: int, last: int) -> dict[str, int]
 def divide(orders: range) -> Iterator[range]:
     """Give orders in slices; what one has left is written in one transaction, as by the service."""
     size = max(1, len(orders) // SLICES)
-    for start in range(orders.start, orders.stop, size):
-        yield range(start, min(start + size, orders.stop))
+    for place in range(0, len(orders), size):
+        yield orders[place : place + size]
 
 
 def fill_service(service: psycopg.Connection, first: int, last: int) -> None:

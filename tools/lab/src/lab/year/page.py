@@ -34,7 +34,8 @@ def as_json(document: Document) -> str:
     """Return the numbers for a program, with a line for each day."""
     rest = {name: value for name, value in document.items() if name != "days"}
     head = json.dumps(rest).removesuffix("}")
-    lines = ",\n".join(json.dumps(day) for day in document["days"])
+    days = map(json.dumps, document["days"])
+    lines = ",\n".join(days)
     return f'{head}, "days": [\n{lines}\n]}}\n'
 
 
