@@ -11,6 +11,7 @@ from lab.bench import (
     audit,
     bare,
     chain,
+    compacting,
     cost,
     flat,
     guarantees,
@@ -41,6 +42,7 @@ WITH_CONNECT: dict[str, Measure] = {
     "workers": workers.measure,
     "landed": landed.measure,
     "landing": landing.measure,
+    "compacting": compacting.measure,
     "memory": chain.memory,
 }
 WITHOUT_CONNECT: dict[str, Measure] = {

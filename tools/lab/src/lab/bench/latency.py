@@ -1,7 +1,7 @@
 """How long an order takes from its producer to its event on the topic, at a steady rate."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from statistics import median, quantiles
 
@@ -51,7 +51,7 @@ def measure_delays(stack: Stack, rate: int, count: int) -> list[float]:
     return [(came - then) * 1000 for came, then in zip(arrived, due, strict=True)]
 
 
-def wait_for_each(numbers: range, due: Sequence[float]) -> Iterator[int]:
+def wait_for_each(numbers: Iterable[int], due: Sequence[float]) -> Iterator[int]:
     """Yield each number when it is due."""
     for number, moment in zip(numbers, due, strict=True):
         early = moment - time.perf_counter()
