@@ -27,6 +27,6 @@ def table_of(name: str) -> str:
 def forget_of(name: str) -> str:
     """Return the SQL that deletes what a store keeps; of tracking, that of a function."""
     if name == "tracking":
-        revision = import_module("migrations.fulfillment.0015_forget_tracking")
-        return str(revision.FUNCTION)
+        revision = import_module("migrations.fulfillment.0022_forgotten_offsets")
+        return str(revision.FORGET)
     return str(load_store(name).FORGET)

@@ -23,49 +23,64 @@ from spark.session import log_progress, make_frame
 from spark.settings import Settings
 from spark.topics import Topics
 
-NOTES = """
-    select concat_ws('/', topic, partition), messages, digest::text, offsets::text
+SUMS = """
+    select concat_ws('/', topic, partition), messages, digest::text
     from forgotten
+    where subscriber = %s
+"""
+OFFSETS = """
+    select concat_ws('/', topic, partition, stretch), offsets::text
+    from forgotten_offsets
     where subscriber = %s
 """
 NEWLY_FORGOTTEN = """
     select topic, partition, lower(range), upper(range)
-    from forgotten
+    from forgotten_offsets
     cross join unnest(
-        offsets - coalesce(%s::jsonb->>concat_ws('/', topic, partition), '{}')::int8multirange
+        offsets
+        - coalesce(%s::jsonb->>concat_ws('/', topic, partition, stretch), '{}')::int8multirange
     ) as range
     where subscriber = %s
 """
 
 
-class Note(NamedTuple):
+class Sum(NamedTuple):
     """What is forgotten of a partition."""
 
     messages: int
     digest: int
-    offsets: str  # as PostgreSQL writes them
 
     def describe(self) -> str:
         """Return it in the words of the frames that are compared."""
         return f"{self.messages} messages, digest {self.digest}"
 
-    def grown_by(self, earlier: "Note") -> "Note":
+    def grown_by(self, earlier: "Sum") -> "Sum":
         """Return what is forgotten since."""
-        messages = self.messages - earlier.messages
-        return self._replace(messages=messages, digest=self.digest - earlier.digest)
+        return Sum(self.messages - earlier.messages, self.digest - earlier.digest)
 
 
-Notes = Mapping[str, Note]  # by topic/partition
+class Notes(NamedTuple):
+    """What is forgotten of all partitions."""
+
+    sums: Mapping[str, Sum]  # by topic/partition
+    offsets: Mapping[str, str]  # by topic/partition/stretch, as PostgreSQL writes them
+
+    def describe(self) -> dict[str, str]:
+        """Return the sums as a horizon has them."""
+        return {place: sum_.describe() for place, sum_ in self.sums.items()}
+
+
 Ranges = list[tuple[str, int, int, int]]  # topic, partition, first offset, and where it stops
-NOTHING = Note(0, 0, "{}")
+NOTHING = Sum(0, 0)
 
 
 def read_notes(session: psycopg.Connection, subscriber: str) -> Notes:
     """Return what is forgotten by now."""
-    found = session.execute(NOTES, (subscriber,))
-    return {
-        place: Note(messages, int(digest), offsets) for place, messages, digest, offsets in found
-    }
+    sums = {}
+    for place, messages, digest in session.execute(SUMS, (subscriber,)):
+        sums[place] = Sum(messages, int(digest))
+    offsets: dict[str, str] = dict(session.execute(OFFSETS, (subscriber,)).fetchall())
+    return Notes(sums, offsets)
 
 
 def confirm_forgotten(
@@ -78,16 +93,16 @@ def confirm_forgotten(
     """Let the next run take what is forgotten as judged, if the note of it says what landed."""
     after = read_notes(session, settings.subscriber)
     grown = {}
-    for place, note in after.items():
-        since = note.grown_by(before.get(place, NOTHING))
+    for place, sum_ in after.sums.items():
+        since = sum_.grown_by(before.sums.get(place, NOTHING))
         if since.messages:
             grown[place] = since.describe()
     if grown != read_landed_at(spark, settings, find_new(session, settings, before)):
         log_progress("the note does not say what landed there: the next run judges everything")
         return
     horizon = read_horizon(spark, settings.delta_root, settings.subscriber)
-    if horizon and horizon.forgotten == describe(before):
-        judged = horizon._replace(forgotten=describe(after))
+    if horizon and horizon.forgotten == before.describe():
+        judged = horizon._replace(forgotten=after.describe())
         noted = note_deleted(judged, DATABASE, OF_TRACKING, written_before)
         replace_horizon(spark, settings.delta_root, settings.subscriber, noted)
 
@@ -111,14 +126,9 @@ def note_deleted(horizon: Horizon, database: str, part: str, written_before: int
     return horizon._replace(deleted_before=deleted_before)
 
 
-def describe(notes: Notes) -> dict[str, str]:
-    """Return the notes as a horizon has them."""
-    return {place: note.describe() for place, note in notes.items()}
-
-
 def find_new(session: psycopg.Connection, settings: Settings, before: Notes) -> Ranges:
     """Return the offsets that are forgotten since."""
-    earlier = json.dumps({place: note.offsets for place, note in before.items()})
+    earlier = json.dumps(before.offsets)
     return session.execute(NEWLY_FORGOTTEN, (earlier, settings.subscriber)).fetchall()
 
 

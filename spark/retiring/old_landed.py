@@ -1,5 +1,6 @@
 """Landed rows that nothing refers to any more: whole ranges of offsets, noted before they go."""
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,16 +11,23 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.events import EVENTS
-from contract.names import DATABASE, OTHER_OUTBOXES
+from contract.names import AUDIT_DATABASE, DATABASE, OTHER_OUTBOXES
 from spark.event_tables import update_table
 from spark.judging.settled import persist_all
 from spark.kafka.positions import Position, kafka_topic
 from spark.lake.landed_tables import is_within, read_landed, table_path
+from spark.lake.losses import read_accepted
 from spark.lease import hold_lease
 from spark.parts import Part
 from spark.retiring.purge import STATEMENTS as QUERIES
 from spark.retiring.purge import Limits, Old, Purge, connect, say_what_stays
-from spark.rows.frames import Frames, identify_landed, query, remember_forgotten
+from spark.rows.frames import (
+    Frames,
+    identify_landed,
+    lost_offsets,
+    query,
+    remember_forgotten,
+)
 from spark.rows.retired import remake_entries
 from spark.rows.retired_landed import (
     NOTE_SCHEMA,
@@ -28,6 +36,7 @@ from spark.rows.retired_landed import (
     find_messages,
     note_path,
     read_retired,
+    split_position,
 )
 from spark.rows.snapshot import open_snapshots, read_tables
 from spark.run_id import RUN_ID
@@ -61,6 +70,7 @@ class Lake(NamedTuple):
     tables: DataFrame  # as it landed
     landed: DataFrame  # with the ids by which hops know it
     frames: Frames  # of the databases, with tracking rows that were made again
+    lost: DataFrame  # positions that were forgotten and will never land
     retired: Retired  # what is deleted already
     before: int  # what earlier transactions wrote is judged
 
@@ -86,11 +96,11 @@ def find_old_landed(
     if oldest_days <= days * (1 + LATER):
         stays = f"they go together, once one is {days * (1 + LATER):g} d old" if oldest_days else ""
         old = Old("landed records", days, 0, None, stays)
-        return Purge(old, lambda: delete_beside(0, partial(finish, spark, settings.delta_root)))
+        return Purge(old, lambda: delete_beside(0, partial(finish, spark, settings)))
     lake = read_lake(spark, settings, parts, limits)
     going = find_going(lake, settings.input_topic, limits, as_text(young))
     old = describe(lake, settings, going.stops, as_text(young))
-    delete = partial(retire, spark, settings.delta_root, lake, going)
+    delete = partial(retire, spark, settings, lake, going)
     return Purge(old, lambda: delete_beside(old.rows, delete))
 
 
@@ -144,7 +154,10 @@ def read_lake(
         frames, _ = persist_all(found)
     frames["landed"] = landed
     frames |= {"live": frames["tracking"], **remember_forgotten(frames)}
-    return Lake(tables, landed, frames, retired, limits.before[DATABASE])
+    losses = [one.loss for one in read_accepted(spark, settings.delta_root)]
+    lost = lost_offsets(spark, retired.clip(losses))
+    lost = lost.join(frames["forgotten_offset"], "position", "left_semi")
+    return Lake(tables, landed, frames, lost, retired, limits.before[DATABASE])
 
 
 def find_going(lake: Lake, input_topic: str, limits: Limits, young: str) -> Going:
@@ -207,8 +220,9 @@ def describe(lake: Lake, settings: Settings, stops: Stops, young: str) -> Old:
     return Old("landed records", settings.retention_landed_days, rows, oldest, stays)
 
 
-def retire(spark: SparkSession, root: str, lake: Lake, going: Going) -> None:
+def retire(spark: SparkSession, settings: Settings, lake: Lake, going: Going) -> None:
     """Note what goes, and then delete it; what was noted and not deleted yet goes as well."""
+    root = settings.delta_root
     is_more = any(stop > lake.retired.stops.get(at, 0) for at, stop in going.stops.items())
     if not is_more and not lake.retired.stops:
         return
@@ -218,13 +232,20 @@ def retire(spark: SparkSession, root: str, lake: Lake, going: Going) -> None:
     with hold_lease(spark, root, "compact"):
         if is_more:
             note(spark, root, lake, going)
-        delete_retired(spark, root, read_retired(spark, root).stops)
+        delete_noted(spark, settings)
 
 
-def finish(spark: SparkSession, root: str) -> None:
+def finish(spark: SparkSession, settings: Settings) -> None:
     """Delete what an earlier run has noted but not deleted."""
-    with hold_lease(spark, root, "compact"):
-        delete_retired(spark, root, read_retired(spark, root).stops)
+    with hold_lease(spark, settings.delta_root, "compact"):
+        delete_noted(spark, settings)
+
+
+def delete_noted(spark: SparkSession, settings: Settings) -> None:
+    """Delete the landed rows that are noted, and then the offsets by which they were known."""
+    stops = read_retired(spark, settings.delta_root).stops
+    delete_retired(spark, settings.delta_root, stops)
+    drop_offsets(settings, stops)
 
 
 def note(spark: SparkSession, delta_root: str, lake: Lake, going: Going) -> None:
@@ -237,6 +258,7 @@ def note(spark: SparkSession, delta_root: str, lake: Lake, going: Going) -> None
         "landed": gone,
         "remaining": remaining.select("kafka_topic", "event_id"),
         "forgotten": lake.frames["forgotten_tracking"].where(goes),
+        "lost": split_position(lake.lost).where(goes),
         "entries": remake_entries(lake.frames, lake.tables.where(goes)),
     }
     sums = [tuple(row) for row in query(STATEMENTS["note"], given).collect()]
@@ -275,3 +297,15 @@ def delete_retired(spark: SparkSession, delta_root: str, stops: Stops) -> None:
         table = DeltaTable.forPath(spark, table_path(delta_root, topic))
         table.delete(" or ".join(conditions))
         log_progress(f"landed {topic}: what is noted is deleted")
+
+
+def drop_offsets(settings: Settings, stops: Stops) -> None:
+    """Drop the offsets of tracking rows and audit entries that nobody can make again."""
+    by_place = {f"{topic}/{partition}": stop for (topic, partition), stop in stops.items()}
+    given = {"subscriber": settings.subscriber, "stops": json.dumps(by_place)}
+    for database, statement in (
+        (DATABASE, "drop_forgotten_offsets"),
+        (AUDIT_DATABASE, "drop_retired_offsets"),
+    ):
+        with connect(settings, database) as session:
+            session.execute(QUERIES[statement], given)

@@ -22,9 +22,11 @@ from spark.judging.horizon import first_transaction
 from spark.judging.seal import Run, late_since
 from spark.judging.shares import OF_ENTRIES, OF_LETTERS
 from spark.kafka.positions import Position, kafka_topic
-from spark.lake.landed_tables import is_within, read_within
+from spark.lake.landed_tables import read_within
 from spark.retiring.confirmed import confirm_forgotten, note_retired, read_notes
-from spark.session import log_progress
+from spark.rows.frames import query
+from spark.rows.retired import STATEMENTS as OF_RETIRED
+from spark.session import log_progress, make_frame
 from spark.settings import SECONDS_OF_A_DAY, Settings
 from spark.statements import read_statements
 
@@ -32,6 +34,7 @@ ROLE = "purger"
 CONNECT_SECONDS = 5
 BATCH = 1_000  # rows in a transaction: no writer waits for longer
 BEGINNING = "(0,0)"  # of a table
+STRETCHES_SCHEMA = "topic string, partition int, stretch bigint, start bigint, stop bigint"
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
 
 # Those of the core. What an extra publishes is its own to delete.
@@ -271,8 +274,8 @@ def find_entry_events(spark: SparkSession, settings: Settings, limits: Limits) -
     landed = read_within(spark, settings.delta_root, [AUDIT_TOPIC], judged)
     with connect(settings, AUDIT_DATABASE) as session:
         retired = session.execute(STATEMENTS["retired_offsets"]).fetchall()
-    for topic, partition, first, stop in retired:
-        landed = landed.where(f"not {is_within({(topic, partition): range(first, stop)})}")
+    given = {"landed": landed, "retired": make_frame(spark, retired, STRETCHES_SCHEMA)}
+    landed = query(OF_RETIRED["not_retired"], given)
     age = timedelta(days=settings.retention_audit_days)
     old = landed.where(F.col("timestamp") < F.lit(datetime.now(UTC) - age))
     fields = ("idempotency_key", "audit_entry_id", "body_sha256")

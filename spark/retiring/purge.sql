@@ -123,8 +123,8 @@ select retire_letters(%(subscriber)s, %(closed_before)s, %(judged)s::jsonb, %(mo
 
 -- name: retired_offsets
 -- The entries that are retired already, by the positions of their events.
-select topic, partition, lower(range), upper(range)
-from retired_entry, unnest(offsets) as range
+select topic, partition, stretch, lower(range), upper(range)
+from retired_offsets, unnest(offsets) as range
 
 -- name: entries
 -- Which of these entries are there, and whether they are judged.
@@ -134,6 +134,12 @@ where idempotency_key = any(%(keys)s)
 
 -- name: retire_entries
 select retire_entries(%(landed)s::json, %(before)s)
+
+-- name: drop_forgotten_offsets
+select drop_forgotten_offsets(%(subscriber)s, %(stops)s::jsonb)
+
+-- name: drop_retired_offsets
+select drop_retired_offsets(%(stops)s::jsonb)
 
 -- name: other_subscribers
 select subscriber from tracking where subscriber <> %(subscriber)s

@@ -104,7 +104,8 @@ where is_input
 
 -- name: forgotten_place
 -- What must be there of it in each partition. Where records were lost before they landed, and
--- somebody has accepted it, nobody can say any more.
+-- somebody has accepted it, nobody can say any more: neither once the lake has retired what was
+-- beside them.
 select
     place,
     if(is_lost is null, contents, null) as contents,
@@ -115,6 +116,8 @@ left join (
     select distinct substring_index(position, '/', 2) as place, true as is_lost
     from {lost_offset}
     left semi join {forgotten_offset} using (position)
+    union
+    select id, true from {noted} where kind = 'lost'
 ) using (place)
 
 -- name: forgotten_landed

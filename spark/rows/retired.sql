@@ -1,5 +1,16 @@
 -- What retention has deleted, made again from the events that landed, in Spark SQL.
 
+-- name: not_retired
+-- The events whose entries are not retired; a stretch has a hundred thousand offsets.
+select landed.*
+from {landed} as landed
+left anti join {retired} as retired
+    on retired.topic = landed.topic
+    and retired.partition = landed.partition
+    and retired.stretch = landed.offset div 100000
+    and landed.offset >= retired.start
+    and landed.offset < retired.stop
+
 -- name: retired_entry
 -- Audit entries, by the positions of their events. What an entry had to agree on with other rows is
 -- gone with it.

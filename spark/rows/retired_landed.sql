@@ -89,7 +89,8 @@ group by topic, partition
 
 -- name: note
 -- What is deleted, in one row for each kind: as it landed, and as later reconciliations would have
--- made tracking rows, audit entries and outbox rows of it.
+-- made tracking rows, audit entries and outbox rows of it. And what was forgotten there and had
+-- never landed, because somebody has accepted its loss.
 with event as (
     select kafka_topic, event_id, key, min(sha256) as sha256
     from {landed}
@@ -100,6 +101,9 @@ hashed as (
     select 'forgotten' as kind, concat_ws('/', topic, partition) as id,
         sha2(concat_ws(' ', offset, message_id, sha256), 256) as hash
     from {forgotten}
+    union all
+    select 'lost', substring_index(position, '/', 2), sha2(position, 256)
+    from {lost}
     union all
     select 'entry', place,
         sha2(concat_ws(' ', offset, idempotency_key, audit_entry_id, body_sha256), 256)

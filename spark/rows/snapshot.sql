@@ -41,7 +41,7 @@ select
     partition,
     lower(range) as start,
     upper(range) as stop
-from forgotten, unnest(offsets) as range
+from forgotten_offsets, unnest(offsets) as range
 
 -- name: retired
 -- What `pipeline retention` has deleted from the outbox: how much of each topic, and a digest of it.
@@ -61,7 +61,7 @@ from retired_entry
 
 -- name: retired_entry_range
 select topic, partition, lower(range) as start, upper(range) as stop
-from retired_entry, unnest(offsets) as range
+from retired_offsets, unnest(offsets) as range
 
 -- name: retired_letter
 -- What `pipeline retention` has deleted of the dead letters, by the partitions of their records.

@@ -161,6 +161,55 @@ def test_a_message_whose_audit_entry_was_refused_is_kept(spoiled: Stack, engine:
     assert query(TRACKED, [taken, refused]) == [(refused,)]
 
 
+OFFSETS = """
+    select stretch, offsets::text
+    from forgotten_offsets
+    where subscriber = %s
+    order by stretch
+"""
+NOTED = "select messages from forgotten where subscriber = %s"
+
+
+def forget_offsets(subscriber: str, *offsets: int) -> None:
+    """Forget a message at each of these offsets of a partition."""
+    with connect(role="postgres") as admin:
+        for offset in offsets:
+            admin.execute(
+                """
+                insert into tracking (
+                    subscriber, message_id, topic, partition, "offset", value_sha256, handled_at
+                )
+                values (%s, %s, 'topic', 0, %s, sha256(''), now() - interval '20 days')
+                """,
+                [subscriber, fresh("m"), offset],
+            )
+    with connect(role="purger") as purger:
+        purger.execute(
+            "select forget_tracking(%s, now() - interval '14 days', null, 100, '(0,0)')",
+            [subscriber],
+        )
+
+
+def test_what_is_forgotten_is_noted_in_short_stretches(spoiled: Stack) -> None:
+    """Of a hundred thousand offsets each: a batch writes the ranges anew of those that it adds to.
+
+    Rows that are made again by nobody go by whole stretches; how many there were stays.
+    """
+    subscriber = fresh("subscriber")
+    forget_offsets(subscriber, 5, 6, 8, 99_999, 100_000, 100_001)
+    first, second = "{[5,7),[8,9),[99999,100000)}", "{[100000,100002)}"
+    assert query(OFFSETS, subscriber) == [(0, first), (1, second)]
+    forget_offsets(subscriber, 100_002, 6)
+    assert query(OFFSETS, subscriber) == [(0, first), (1, "{[100000,100003)}")]
+    assert query(NOTED, subscriber) == [(7,)]  # offset 6 was noted already
+    with connect(role="purger") as purger:
+        for stop, left in ((99_999, [0, 1]), (100_000, [1]), (100_001, [1])):
+            stops = json.dumps({"topic/0": stop, "topic/1": 1_000_000})
+            purger.execute("select drop_forgotten_offsets(%s, %s)", [subscriber, stops])
+            assert [stretch for stretch, _ in query(OFFSETS, subscriber)] == left
+    assert query(NOTED, subscriber) == [(7,)]
+
+
 def test_control_without_skip_locked_it_waits_for_the_row(
     tested: StoreUnderTest, request: pytest.FixtureRequest
 ) -> None:

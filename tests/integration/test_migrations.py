@@ -295,14 +295,15 @@ def write_all(engine: Engine, subjects: dict[str, str]) -> None:
         write(engine, SUBSCRIBER, FRESH, batch)
 
 
-def go_back(env: Env, revision: str) -> None:
-    """Take the first database back to a revision of the core."""
+def go_back(env: Env, revision: str, database: str = DATABASE) -> None:
+    """Take a database back to a revision of the core."""
     settings = Settings(
         admin_database_url=env["ADMIN_DATABASE_URL"],
         admin_database_password_file=Path(env["ADMIN_DATABASE_PASSWORD_FILE"]),
         database_url=env["DATABASE_URL"],
+        audit_database_url=env["AUDIT_DATABASE_URL"],
     )
-    with alembic_config(settings, DATABASE, {}) as config:
+    with alembic_config(settings, database, {}) as config:
         command.downgrade(config, revision)
 
 
@@ -346,6 +347,50 @@ def test_what_is_there_already_gets_its_value(copies: Env) -> None:
     done = migrate(copies, "upgrade", "--without-slots")
     assert (done.returncode, done.stderr) == (0, "")
     assert query(BUSINESS_ROWS, database=database) == filled
+
+
+FORGOTTEN = """
+    insert into forgotten (subscriber, topic, partition, offsets, messages, digest)
+    values ('s', 'topic', 0, %s, 7, 7), ('s', 'topic', 1, '{}', 0, 0)
+"""
+RETIRED = """
+    insert into retired_entry (topic, partition, offsets, entries, digest)
+    values ('topic', 0, %s, 7, 7)
+"""
+OFFSETS = "{[5,7),[99999,100001),[150000,350000),[400000,400001)}"
+BY_STRETCH = [
+    (0, "{[5,7),[99999,100000)}"),
+    (1, "{[100000,100001),[150000,200000)}"),
+    (2, "{[200000,300000)}"),
+    (3, "{[300000,350000)}"),
+    (4, "{[400000,400001)}"),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "revision", "insert", "divided", "whole"),
+    [
+        (0, DATABASE, "0021", FORGOTTEN, "forgotten_offsets", "forgotten"),
+        (1, AUDIT_DATABASE, "0007", RETIRED, "retired_offsets", "retired_entry"),
+    ],
+    ids=["forgotten", "retired"],
+)
+def test_noted_offsets_are_divided_and_put_together(  # noqa: PLR0917 - a line of a table
+    copies: Env, number: int, kind: str, revision: str, insert: str, divided: str, whole: str
+) -> None:
+    """What earlier versions have noted comes into stretches of a hundred thousand, and back."""
+    database = names(copies)[number]
+    assert migrate(copies, "upgrade", "--without-slots").returncode == 0
+    go_back(copies, revision, kind)
+    with connect(database, "postgres") as admin:
+        admin.execute(insert.encode(), [OFFSETS])
+
+    assert migrate(copies, "upgrade", "--without-slots").returncode == 0
+    in_stretches = f"select stretch, offsets::text from {divided} order by stretch"
+    assert query(in_stretches, database=database) == BY_STRETCH
+    go_back(copies, revision, kind)
+    together = f"select offsets::text from {whole} where partition = 0"
+    assert query(together, database=database) == [(OFFSETS,)]
 
 
 # What a later revision has added to the statement of a batch.
@@ -433,8 +478,10 @@ DENIED = [
     ("purger", "audit", "delete from audit_entry"),
     ("purger", "audit", "delete from outbox"),
     ("purger", "audit", "delete from retired_entry"),
+    ("purger", "audit", "delete from retired_offsets"),
     ("purger", "fulfillment", "delete from tracking"),
     ("purger", "fulfillment", "update forgotten set messages = 0"),
+    ("purger", "fulfillment", "delete from forgotten_offsets"),
     ("purger", "fulfillment", "delete from dead_letter_act"),
     ("purger", "fulfillment", "update dead_letter_act set outcome = ''"),
     ("purger", "fulfillment", "update retired_letter set letters = 0"),
@@ -443,6 +490,8 @@ DENIED = [
     ("app", "fulfillment", "select forget_tracking('', now(), null, 1, '(0,0)')"),
     ("reconciler", "fulfillment", "select forget_tracking('', now(), null, 1, '(0,0)')"),
     ("audit", "audit", "select retire_entries('[]', 1)"),
+    ("app", "fulfillment", "select drop_forgotten_offsets('', '{}')"),
+    ("audit", "audit", "select drop_retired_offsets('{}')"),
     ("app", "fulfillment", "select retire('{}', 1, 1, '(0,0)')"),
     ("audit", "audit", "select retire('{}', 1, 1, '(0,0)')"),
     ("reconciler", "fulfillment", "select retire('{}', 1, 1, '(0,0)')"),

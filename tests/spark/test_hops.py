@@ -718,11 +718,14 @@ def test_what_was_forgotten_is_no_finding_and_anything_else_is(spark: SparkSessi
 
 @pytest.mark.prove
 def test_what_was_forgotten_and_lost_in_the_lake_is_not_compared(spark: SparkSession) -> None:
-    """Where somebody has accepted a loss, nobody can say any more what was forgotten there."""
+    """Where somebody has accepted a loss, nobody can say any more what was forgotten there.
+
+    That stays so when the records beside it are retired.
+    """
     world = World()
-    world.fulfill("old")
-    world.fulfill("lost")
-    place = world.forget("old", "lost")
+    for message_id in ("old", "lost", "last"):
+        world.fulfill(message_id)
+    place = world.forget("old", "lost", "last")
     world.remove("landed", topic=INPUT_TOPIC, offset=1)
     findings = {(row["hop"], row["id"]) for row in first_findings(world.judged(spark))}
     assert (FORGOTTEN_TO_LANDED, place) in findings
@@ -733,6 +736,12 @@ def test_what_was_forgotten_and_lost_in_the_lake_is_not_compared(spark: SparkSes
     assert (FORGOTTEN_TO_LANDED, place) not in findings
     [counts] = [row for row in count_outcomes(judged) if row["hop"] == FORGOTTEN_TO_LANDED]
     assert (counts["matched"], counts["not_checked"]) == (0, 1)
+
+    world.retire_landed("old", "last")
+    [counts] = [
+        row for row in count_outcomes(world.judged(spark)) if row["hop"] == FORGOTTEN_TO_LANDED
+    ]
+    assert (counts["different"], counts["not_checked"]) == (0, 1)
 
 
 class Retired(NamedTuple):

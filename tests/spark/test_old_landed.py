@@ -11,7 +11,8 @@ from spark.lake.landed_tables import SCHEMA, make_tables, table_path
 from spark.retiring import old_landed
 from spark.retiring.old_landed import LATER, OF_EVENTS, Lake, find_old_landed, find_stops
 from spark.retiring.purge import Limits
-from spark.rows.retired_landed import Retired
+from spark.rows.frames import query
+from spark.rows.retired_landed import STATEMENTS, Retired, split_position
 from spark.session import make_frame
 from spark.settings import Settings
 
@@ -80,6 +81,30 @@ def test_a_record_that_kafka_still_has_stays(
     """A dead letter has no tracking row that would hold its record: what holds it is the topic."""
     retired = Retired({}, 0, spark.range(0).toDF("kind"))
     none: DataFrame = spark.range(0).selectExpr("'' as topic", "0 as partition", "id as offset")
-    lake = Lake(none, none, {}, retired, 0)
+    lake = Lake(none, none, {}, none, retired, 0)
     limits = Limits({}, {f"{INPUT_TOPIC}/0": log_start}, {(INPUT_TOPIC, 0): range(10)})
     assert find_stops(lake, limits, [INPUT_TOPIC], none) == {(INPUT_TOPIC, 0): stop}
+
+
+def test_what_was_forgotten_and_never_landed_is_noted(spark: SparkSession) -> None:
+    """Of it nobody knows what it was: its partition is not compared, now as before."""
+    rows = [(f"{INPUT_TOPIC}/0/{offset}",) for offset in (3, 4, 9)]
+    lost = split_position(make_frame(spark, rows, "position string"))
+    landed = """
+        topic string, partition int, offset bigint, kafka_topic string, is_event boolean,
+        event_id string, key string, sha256 string
+    """
+    entry = """
+        place string, offset bigint, idempotency_key string, audit_entry_id string,
+        body_sha256 string
+    """
+    tracking = "topic string, partition int, offset bigint, message_id string, sha256 string"
+    given = {
+        "lost": lost.where("offset < 5"),
+        "landed": make_frame(spark, [], landed),
+        "remaining": make_frame(spark, [], "kafka_topic string, event_id string"),
+        "forgotten": make_frame(spark, [], tracking),
+        "entries": make_frame(spark, [], entry),
+    }
+    [noted] = query(STATEMENTS["note"], given).collect()
+    assert (noted["kind"], noted["id"], noted["rows"]) == ("lost", f"{INPUT_TOPIC}/0", 2)

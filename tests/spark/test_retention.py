@@ -12,7 +12,14 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from contract.events import EVENTS
-from contract.names import AUDIT_DATABASE, AUDIT_TOPIC, DATABASE, DEAD_LETTER_TOPIC, INPUT_TOPIC
+from contract.names import (
+    AUDIT_DATABASE,
+    AUDIT_TOPIC,
+    DATABASE,
+    DEAD_LETTER_TOPIC,
+    INPUT_TOPIC,
+    SUBSCRIBER,
+)
 from ops.letters.acts import Act, choose, skip
 from ops.letters.command import Filter
 from ops.stack.stack import Stack
@@ -176,6 +183,25 @@ def line_of(result: Result, what: str) -> Result:
     return dict(line)
 
 
+def note_old_stretches() -> None:
+    """Note a stretch that ends before the first offset: whatever goes, all of it is gone."""
+    with connect(DATABASE, "postgres") as admin:
+        admin.execute(
+            "insert into forgotten_offsets values (%s, %s, 0, -1, '{}')", [SUBSCRIBER, INPUT_TOPIC]
+        )
+    with connect(AUDIT_DATABASE, "postgres") as admin:
+        admin.execute("insert into retired_offsets values (%s, 0, -1, '{}')", [AUDIT_TOPIC])
+
+
+def count_old_stretches() -> int:
+    """How many of these are left."""
+    counts = [
+        query("select count(*) from forgotten_offsets where stretch < 0", database=DATABASE),
+        query("select count(*) from retired_offsets where stretch < 0", database=AUDIT_DATABASE),
+    ]
+    return sum(count for [(count,)] in counts)
+
+
 @pytest.mark.prove
 def test_everything_goes_when_nothing_refers_to_it(
     own: Stack, judge_since: JudgeSince, retain: Retain, spark: SparkSession, delta_root: Path
@@ -183,15 +209,17 @@ def test_everything_goes_when_nothing_refers_to_it(
     """As long as Kafka has a record, its tracking row stays, and with that all that has landed.
 
     The control: with the records gone, the same command deletes both, and all reconciles as before.
-    A dead letter stays until it is closed. A fulfillment that somebody deletes then is found all
-    the same.
+    So do the offsets by which they were known. A dead letter stays until it is closed. A
+    fulfillment that somebody deletes then is found all the same.
     """
+    note_old_stretches()
     old = every_outcome()
     tracked = count_of("tracking")
     held = retain(landed=0)
     assert line_of(held, outbox_of(DATABASE))["stays"] == "1 stay: their dead letters are open"
     assert line_of(held, "dead letters")["stays"] == "1 stay: open"
     assert line_of(held, "landed records")["rows"] == 0
+    assert count_old_stretches() == 2
     assert line_of(held, "tracking") == {
         "what": "tracking",
         "days": 0,
@@ -211,6 +239,7 @@ def test_everything_goes_when_nothing_refers_to_it(
     assert line_of(done, "landed records")["deleted"] > tracked
     assert landed_of(spark, delta_root, INPUT_TOPIC) == 1
     assert landed_of(spark, delta_root, FULFILLMENTS) == 1
+    assert count_old_stretches() == 0
     assert (count_of("dead_letter"), events_left()[DATABASE]) == (1, 1)
     close_letters()
     assert line_of(retain(landed=0), "dead letters")["deleted"] == 1

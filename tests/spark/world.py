@@ -357,6 +357,10 @@ class World:
                 self.tables["landed"].remove(row)
                 at = (row["topic"], row["partition"])
                 self.stops[at] = max(self.stops.get(at, 0), row["offset"] + 1)
+        for loss in self.losses:  # each of them forgotten, and of one offset
+            if loss.first < self.stops[loss.topic, loss.partition]:
+                place = f"{loss.topic}/{loss.partition}"
+                note("lost", place, f"{place}/{loss.first}")
         for (kind, id_), digests in sums.items():
             digest = Decimal(sum(digests))
             row = {"kind": kind, "id": id_, "rows": len(digests), "digest": digest}
@@ -413,7 +417,7 @@ class World:
             "landed": frames.identify_landed(given["landed"], current, topics),
             "ledger": frames.query(frames.STATEMENTS["ledger"], ledger),
             "expected_offset": frames.expected_offsets(spark, current),
-            "lost_offset": frames.lost_offsets(spark, self.losses),
+            "lost_offset": frames.lost_offsets(spark, retired.clip(self.losses)),
         }
         if not self.is_tracked:
             held["tracking"] = frames.remember_handled(held)
