@@ -6,7 +6,7 @@ revision = "0005"
 down_revision = "0004"
 
 # The digest is the one of spark/rows/retired.sql.
-TABLE = """
+UP = """
     -- What retention has deleted of the entries: by the positions of their events, from which they
     -- are made again. `digest` is the sum of a hash over offset, key, id and body of each entry.
     create table retired_entry (
@@ -18,8 +18,7 @@ TABLE = """
         retired_at timestamptz not null default now(), -- the last of them
         primary key (topic, partition)
     );
-"""
-FUNCTION = """
+
     -- `landed` are events as they landed: an entry that is not the same as its event stays, and so
     -- does one that a transaction wrote which still runs or is not judged.
     create function retire_entries(landed json, written_before bigint) returns bigint
@@ -84,8 +83,6 @@ FUNCTION = """
 
     revoke execute on function retire_entries from public;
     grant execute on function retire_entries to purger;
-"""
-RIGHTS = """
     grant select on retired_entry to purger, reconciler;
     grant select (idempotency_key, written_by) on audit_entry to purger;
 """
@@ -98,7 +95,7 @@ DOWN = """
 
 def upgrade() -> None:
     """Let `purger` delete old entries."""
-    op.execute(TABLE + FUNCTION + RIGHTS)
+    op.execute(UP)
 
 
 def downgrade() -> None:

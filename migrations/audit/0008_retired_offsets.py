@@ -117,21 +117,30 @@ RIGHTS = """
     revoke execute on function drop_retired_offsets from public;
     grant execute on function drop_retired_offsets to purger;
 """
-DOWN = """
-    alter table retired_entry add column offsets int8multirange not null default '{}';
-    alter table retired_entry alter column offsets drop default;
-    update retired_entry
-    set offsets = (
-        select coalesce(range_agg(range), '{}')
-        from retired_offsets as former
-        cross join unnest(former.offsets) as range
-        where former.topic = retired_entry.topic
-            and former.partition = retired_entry.partition
-    );
-
+ASIDE = """
     drop function drop_retired_offsets;
     drop function retire_entries;
-    drop table retired_offsets;
+    alter table retired_entry rename to divided;
+    alter table divided rename constraint retired_entry_pkey to divided_pkey;
+"""
+TOGETHER = """
+    insert into retired_entry
+    select
+        topic,
+        partition,
+        (
+            select coalesce(range_agg(range), '{}')
+            from retired_offsets
+            cross join unnest(offsets) as range
+            where retired_offsets.topic = divided.topic
+                and retired_offsets.partition = divided.partition
+        ),
+        entries,
+        digest,
+        retired_at
+    from divided;
+
+    drop table divided, retired_offsets;
 """
 
 
@@ -142,4 +151,4 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Put them into one row for each partition again; those that were dropped do not come back."""
-    op.execute(DOWN + FORMER.FUNCTION)
+    op.execute(ASIDE + FORMER.UP + TOGETHER)
