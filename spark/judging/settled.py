@@ -164,6 +164,7 @@ def select_since(horizon: Horizon, snapshots: Mapping[str, Snapshot]) -> Select:
             rows=is_written_since,
             is_new=is_new(horizon.moments[database]),
             tracking_rows=is_written_since,  # a message's rows are of one transaction
+            ranges="false",  # nothing is made again
         )
 
     return select

@@ -122,6 +122,7 @@ class Selection(NamedTuple):
     rows: str = "true"
     is_new: str = "true"  # whether a row was written since the horizon
     tracking_rows: str = "true"  # which tracking rows may be of the same messages
+    ranges: str = "true"  # which ranges of offsets retention has noted
 
 
 EVERYTHING = Selection()
@@ -330,6 +331,7 @@ def table_statements() -> dict[str, str]:
         "rows": "{rows}",
         "is_new": "{is_new}",
         "tracking_rows": "{tracking_rows}",
+        "ranges": "{ranges}",
     }
     statements = {}
     for name, sql in read_statements(STATEMENTS_FILE).items():

@@ -4,7 +4,8 @@
 -- `compared` and `audited` hold the values that the two sides of a hop must agree on, as the text of
 -- an array: two of them are the same text only if their values are.
 -- `written_by` is the transaction that wrote a row; {rows} says which rows are read, {is_new} which
--- of them were written since the horizon, {tracking_rows} which of tracking have theirs among them.
+-- of them were written since the horizon, {tracking_rows} which of tracking have theirs among them,
+-- {ranges} which of what retention has noted.
 
 -- name: tracking
 select
@@ -42,6 +43,7 @@ select
     lower(range) as start,
     upper(range) as stop
 from forgotten_offsets, unnest(offsets) as range
+where {ranges}
 
 -- name: retired
 -- What `pipeline retention` has deleted from the outbox: how much of each topic, and a digest of it.
@@ -62,6 +64,7 @@ from retired_entry
 -- name: retired_entry_range
 select topic, partition, lower(range) as start, upper(range) as stop
 from retired_offsets, unnest(offsets) as range
+where {ranges}
 
 -- name: retired_letter
 -- What `pipeline retention` has deleted of the dead letters, by the partitions of their records.
@@ -78,6 +81,7 @@ select
     lower(range) as start,
     upper(range) as stop
 from retired_letter, unnest(offsets) as range
+where {ranges}
 
 -- name: fulfillment
 -- `problem` where it and tracking know the message by other values.

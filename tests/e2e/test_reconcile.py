@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -30,7 +31,8 @@ from spark.hops import (
     input_to_tracking,
     ledger_to_input,
 )
-from spark.judging.settled import Options
+from spark.judging.horizon import Horizon
+from spark.judging.settled import Options, select_since
 from spark.kafka.topic_ids import Later, find_topic_ids
 from spark.lake.losses import parse_loss
 from spark.landing.landing_query import accept_later, accept_losses, start_landing
@@ -40,10 +42,12 @@ from spark.reporting.report import shorten
 from spark.rows.snapshot import (
     LARGE,
     Selection,
+    Snapshot,
     count_bytes,
     open_snapshot,
     open_snapshots,
     read_tables,
+    select_all,
     select_rows,
     table_statements,
 )
@@ -532,6 +536,49 @@ def test_only_the_tables_that_are_asked_for_are_read(spark: SparkSession, stack:
     with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
         asked = ["repair", "outbox"]
         assert list(read_tables(spark, settings.subscriber, snapshots, only=asked)) == asked
+
+
+def test_from_a_horizon_no_noted_ranges_are_read(
+    spark: SparkSession, stack: Stack, request: pytest.FixtureRequest
+) -> None:
+    """There are more of them each day, and only a whole run makes rows again; that one has them."""
+    settings = SparkSettings()
+    with connect(role="postgres") as admin:
+        noted = "insert into forgotten_offsets values (%s, 'none', 0, 0, '{[1,2),[3,4)}')"
+        admin.execute(noted, [settings.subscriber])
+        request.addfinalizer(drop_noted)
+    with open_snapshots(settings.databases(), settings.reconciler_password_file) as snapshots:
+        selects = {"whole": select_all, "since": select_since(horizon_at(snapshots), snapshots)}
+        counts = {}
+        for name, select in selects.items():
+            only = ["forgotten_range"]
+            found = read_tables(spark, settings.subscriber, snapshots, select, only)
+            counts[name] = found["forgotten_range"].where("topic = 'none'").count()
+    assert counts == {"whole": 2, "since": 0}
+
+
+def drop_noted() -> None:
+    """Drop the ranges of the topic that is not there."""
+    with connect(role="postgres") as admin:
+        admin.execute("delete from forgotten_offsets where topic = 'none'")
+
+
+def horizon_at(snapshots: Mapping[str, Snapshot]) -> Horizon:
+    """Return a horizon of this moment."""
+    return Horizon(
+        run_id="",
+        full_run_id="",
+        runs_since_full=0,
+        orders=0,
+        judge_all="",
+        moments={name: one.moment for name, one in snapshots.items()},
+        read_from=dict.fromkeys(snapshots, 0),
+        versions={},
+        topic_ids={},
+        ends={},
+        forgotten={},
+        losses=0,
+    )
 
 
 def test_a_session_suits_what_the_databases_hold(
