@@ -1,7 +1,6 @@
 """Landed rows that nothing refers to any more: whole ranges of offsets, noted before they go."""
 
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -92,10 +91,11 @@ def find_old_landed(
     if others:
         stays = f"all stay: {', '.join(others)} may not have judged them"
         return Purge(Old("landed records", days, 0, None, stays), lambda: 0)
-    oldest_days = find_oldest_days(spark, settings, as_text(young))
-    if oldest_days <= days * (1 + LATER):
-        stays = f"they go together, once one is {days * (1 + LATER):g} d old" if oldest_days else ""
-        old = Old("landed records", days, 0, None, stays)
+    retired = read_retired(spark, settings.delta_root)
+    oldest_days = find_oldest_days(spark, settings, retired, as_text(young))
+    reason = reason_to_wait(days, oldest_days, retired.looked_at)
+    if reason is not None:
+        old = Old("landed records", days, 0, None, reason)
         return Purge(old, lambda: delete_beside(0, partial(finish, spark, settings)))
     lake = read_lake(spark, settings, parts, limits)
     going = find_going(lake, settings.input_topic, limits, as_text(young))
@@ -126,18 +126,40 @@ def find_other_subscribers(settings: Settings) -> list[str]:
         return [name for (name,) in session.execute(QUERIES["other_subscribers"], given)]
 
 
-def find_oldest_days(spark: SparkSession, settings: Settings, young: str) -> float:
+def reason_to_wait(days: float, oldest_days: float, looked_at: datetime | None) -> str | None:
+    """Return why nothing is looked for now, which is empty if nothing is old; None if it is time.
+
+    Something may stay for months, such as the record of a message that is not audited. All of the
+    lake is not read each day because of it.
+    """
+    if not oldest_days:
+        return ""
+    together = days * LATER
+    if oldest_days <= days + together:
+        return f"they go together, once one is {days + together:g} d old"
+    if looked_at and days_since(looked_at) < together:
+        return f"they go together, {together:g} d after the last: {looked_at:%Y-%m-%d %H:%M} UTC"
+    return None
+
+
+def days_since(moment: datetime) -> float:
+    """Return how many days ago that was."""
+    return (datetime.now(UTC) - moment).total_seconds() / SECONDS_OF_A_DAY
+
+
+def find_oldest_days(
+    spark: SparkSession, settings: Settings, retired: Retired, young: str
+) -> float:
     """Return how many days ago the oldest landed that is not deleted; 0 if none is old enough.
 
     Files without old rows are not read.
     """
-    retired = read_retired(spark, settings.delta_root)
     tables = read_landed(spark, settings.delta_root, [settings.input_topic, *OF_EVENTS])
     old = tables.where(f"timestamp < timestamp '{young}'").where(retired.is_left())
     [(landed_at,)] = old.selectExpr("unix_millis(min(timestamp)) / 1000").collect()
     if landed_at is None:
         return 0
-    return float((time.time() - landed_at) / SECONDS_OF_A_DAY)
+    return days_since(datetime.fromtimestamp(float(landed_at), UTC))
 
 
 def read_lake(
@@ -224,14 +246,15 @@ def retire(spark: SparkSession, settings: Settings, lake: Lake, going: Going) ->
     """Note what goes, and then delete it; what was noted and not deleted yet goes as well."""
     root = settings.delta_root
     is_more = any(stop > lake.retired.stops.get(at, 0) for at, stop in going.stops.items())
-    if not is_more and not lake.retired.stops:
-        return
-    with hold_lease(spark, root, "tables"):
-        for event in EVENTS:
-            update_table(spark, root, event)  # afterwards nobody can make its rows
+    if is_more:
+        with hold_lease(spark, root, "tables"):
+            for event in EVENTS:
+                update_table(spark, root, event)  # afterwards nobody can make its rows
     with hold_lease(spark, root, "compact"):
         if is_more:
             note(spark, root, lake, going)
+        else:
+            note_look(spark, root, lake.retired)
         delete_noted(spark, settings)
 
 
@@ -270,6 +293,18 @@ def note(spark: SparkSession, delta_root: str, lake: Lake, going: Going) -> None
         for (topic, partition), stop in going.stops.items()
     ]
     rows += [(run_id, None, None, None, before, *one[:3], int(one[3])) for one in sums]
+    append_note(spark, delta_root, rows)
+
+
+def note_look(spark: SparkSession, delta_root: str, retired: Retired) -> None:
+    """Write down that all was looked through, and that nothing goes."""
+    run_id = datetime.now(UTC).strftime(RUN_ID)
+    row = (run_id, None, None, None, retired.before, None, None, None, None)
+    append_note(spark, delta_root, [row])
+
+
+def append_note(spark: SparkSession, delta_root: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Add rows to the notes, in one commit."""
     frame = make_frame(spark, rows, NOTE_SCHEMA)
     frame.write.format("delta").mode("append").save(note_path(delta_root))
 

@@ -4,6 +4,7 @@ What is noted as deleted is not looked at any more, whether or not its rows are 
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from spark.kafka.positions import Position
 from spark.lake.landed_tables import is_within
 from spark.lake.losses import Loss
 from spark.rows.frames import Frames, query
+from spark.run_id import began_at
 from spark.session import make_frame
 from spark.statements import read_statements
 
@@ -42,6 +44,7 @@ class Retired(NamedTuple):
     stops: Mapping[Position, int]  # of each partition: the first offset that is not deleted
     before: int  # the messages of which nothing else is left were written by earlier transactions
     sums: DataFrame  # kind, id, rows, digest
+    looked_at: datetime | None = None  # when all that had landed was looked through last
 
     def ranges(self) -> dict[Position, range]:
         """Return the offsets that are deleted."""
@@ -95,10 +98,9 @@ def read_retired(spark: SparkSession, delta_root: str) -> Retired:
         notes.where("stop is not null").groupBy("topic", "partition").agg(F.max("stop")).collect()
     ):
         stops[topic, partition] = stop
-    [(before,)] = notes.selectExpr("coalesce(max(before), 0)").collect()
-    return Retired(
-        stops, before, notes.where("kind is not null").select("kind", "id", "rows", "digest")
-    )
+    [(before, last_run)] = notes.selectExpr("coalesce(max(before), 0)", "max(run_id)").collect()
+    sums = notes.where("kind is not null").select("kind", "id", "rows", "digest")
+    return Retired(stops, before, sums, began_at(last_run))
 
 
 def noted_contents(sums: DataFrame, kind: str, words: str) -> DataFrame:

@@ -9,10 +9,18 @@ from pyspark.sql import DataFrame, SparkSession
 from contract.names import INPUT_TOPIC
 from spark.lake.landed_tables import SCHEMA, make_tables, table_path
 from spark.retiring import old_landed
-from spark.retiring.old_landed import LATER, OF_EVENTS, Lake, find_old_landed, find_stops
+from spark.retiring.old_landed import (
+    LATER,
+    OF_EVENTS,
+    Lake,
+    find_old_landed,
+    find_stops,
+    note_look,
+    reason_to_wait,
+)
 from spark.retiring.purge import Limits
 from spark.rows.frames import query
-from spark.rows.retired_landed import STATEMENTS, Retired, split_position
+from spark.rows.retired_landed import STATEMENTS, Retired, read_retired, split_position
 from spark.session import make_frame
 from spark.settings import Settings
 
@@ -66,6 +74,22 @@ def test_once_one_is_older_all_are_looked_through(spark: SparkSession, settings:
     land(spark, settings, LATEST + 0.1)
     with pytest.raises(LookedThroughError):
         look(spark, settings)
+
+
+def test_what_stays_is_not_looked_through_each_day(spark: SparkSession, settings: Settings) -> None:
+    """One row that must stay for long does not make every retention read all of the lake."""
+    land(spark, settings, 2 * DAYS)
+    note_look(spark, settings.delta_root, read_retired(spark, settings.delta_root))
+    stays = look(spark, settings)
+    assert stays
+    assert stays.startswith(f"they go together, {DAYS * LATER:g} d after the last: ")
+
+
+@pytest.mark.parametrize(("days_ago", "waits"), [(DAYS * LATER - 0.1, True), (DAYS * LATER, False)])
+def test_some_days_later_it_is_looked_through_again(days_ago: float, *, waits: bool) -> None:
+    """A twentieth of the age after the last time."""
+    looked_at = datetime.now(UTC) - timedelta(days=days_ago)
+    assert (reason_to_wait(DAYS, 2 * DAYS, looked_at) is not None) is waits
 
 
 def test_of_young_rows_nothing_is_said(spark: SparkSession, settings: Settings) -> None:

@@ -140,13 +140,15 @@ def test_what_is_old_is_deleted_and_reconciles_as_before(
 ) -> None:
     """Outboxes and audit entries are emptied, and every count of a reconciliation is as it was.
 
-    Dead letters may be read again, and stay. The lake knows that it ran.
+    Kafka has no events of the entries any more: they are that old. Dead letters may be read again,
+    and stay. The lake knows that it ran.
     """
     every_outcome()
     close_letters()
     before = all_matched(judge_since(full=True))
     everything = events_left()
     entries = count_of("audit_entry", AUDIT_DATABASE)
+    delete_from_kafka(AUDIT_TOPIC)
 
     result = retain()
 
