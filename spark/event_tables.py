@@ -7,16 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from delta.tables import DeltaTable
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from contract.events import Event
 from spark.lake.landed_tables import table_path as landed_path
 from spark.rows.frames import query
 from spark.rows.retired_landed import read_retired
-from spark.session import exit_with_error, locate, make_frame
+from spark.session import exit_with_error, locate, log_progress, make_frame
 from spark.statements import read_statements
 
 STATEMENTS = read_statements(Path(__file__).with_suffix(".sql"))
+# A file of data, or of the log, that is not there any more.
+GONE = ("FAILED_READ_FILE.FILE_NOT_EXIST", "DELTA_MISSING_FILES_UNEXPECTED_VERSION")
 SEARCHED = "event_id, occurred_at"  # the columns whose least and greatest values each file knows
 
 Add = Callable[[DataFrame, str], None]  # events, the table's path
@@ -66,11 +69,21 @@ def add_new(events: DataFrame, path: str) -> None:
 def update_table(
     spark: SparkSession, delta_root: str, event: Event, *, add: Add = add_new
 ) -> DataFrame:
-    """Add what has landed since the last time; return the table."""
+    """Add what has landed since the last time; return the table.
+
+    If that was too long ago, compaction has replaced the files that landed next, and they or their
+    log are deleted: the table is made again.
+    """
     path = table_path(delta_root, event)
     make_table(spark, path, event)
     refuse_other_columns(spark, path, event)
-    read_on(spark, delta_root, event, add, {})
+    try:
+        read_on(spark, delta_root, event, add, {})
+    except StreamingQueryException as error:
+        if not any(condition in str(error) for condition in GONE):
+            raise
+        log_progress(f"{event.event_type}: files to go on with are gone; the table is made again")
+        return rebuild_table(spark, delta_root, event)
     return spark.read.format("delta").load(path)
 
 

@@ -196,6 +196,49 @@ def test_rows_that_are_only_rewritten_bring_no_event(
     assert ids_of(tmp_path, made) == each_once(1, 2, 3, 4)
 
 
+@pytest.mark.parametrize("gone", ["*.parquet", "_delta_log/*.json"])
+def test_a_table_whose_next_files_are_gone_is_made_again(
+    spark: SparkSession,
+    topics: Topics,
+    made: Event,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    gone: str,
+) -> None:
+    """Nobody has asked for it for so long that compaction has deleted them, or Delta its log."""
+    publish(topics, [1, 2])
+    land_once(spark, topics, tmp_path)
+    update_table(spark, str(tmp_path), made)
+    path = Path(landed_path(str(tmp_path), made.topic))
+    former = set(path.glob(gone))
+    for number in (3, 4):
+        publish(topics, [number])
+        land_once(spark, topics, tmp_path)
+    replaced = set(path.glob(gone)) - former
+    compact_and_note(spark, path)
+    for file in replaced:
+        file.unlink()
+    update_table(spark, str(tmp_path), made)
+    assert ids_of(tmp_path, made) == each_once(1, 2, 3, 4)
+    assert "thing-made: files to go on with are gone" in capsys.readouterr().err
+    publish(topics, [5])
+    land_once(spark, topics, tmp_path)
+    update_table(spark, str(tmp_path), made)
+    assert ids_of(tmp_path, made) == each_once(1, 2, 3, 4, 5)
+    assert "are gone" not in capsys.readouterr().err
+
+
+def compact_and_note(spark: SparkSession, path: Path) -> None:
+    """Make one file of all, and write a checkpoint of the log, which then needs nothing older."""
+    landed = DeltaTable.forPath(spark, str(path))
+    landed.optimize().executeCompaction()
+    jvm: Any = spark._jvm
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(path))
+    log.checkpoint()
+    log.clearCache()
+
+
 def test_a_table_can_be_made_again(
     spark: SparkSession, topics: Topics, made: Event, tmp_path: Path
 ) -> None:

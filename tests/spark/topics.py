@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from spark.landing.landing_query import start_landing
 from spark.lease import Lease
 from spark.settings import Settings
+from tests.client import until
 
 PARTITIONS = 2
 
@@ -43,6 +44,13 @@ class Topics:
         admin, wanted = topics.admin, [NewTopic(name, PARTITIONS, 1) for name in topics.names]
         for made in admin.create_topics(wanted).values():
             made.result(30)
+        # The controller has them; the broker tells of them a moment later.
+        until(
+            lambda: set(admin.list_topics(timeout=10).topics),
+            lambda found: found.issuperset(topics.names),
+            30,
+            f"the broker does not tell of {topics.names}",
+        )
         return topics
 
     @property
