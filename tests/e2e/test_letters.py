@@ -7,11 +7,12 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 from contract.events import DEAD_LETTER
+from contract.names import SUBSCRIBER
 from contract.samples import Sample, every_sample
-from ops.letters.command import Filter, count_letters, find_letter
+from ops.letters.command import STATEMENTS, Filter, count_letters, find_letter
 from ops.stack.stack import Stack
 from service.record import VALUE_KEPT
-from tests.client import Sent, fresh, send, until_handled
+from tests.client import Sent, connect, fresh, send, until_handled
 
 
 def pipeline(*words: str) -> subprocess.CompletedProcess[str]:
@@ -67,6 +68,20 @@ def test_letters_are_counted_by_kind_reason_topic_and_age(stack: Stack) -> None:
     assert young["letters"] == 0
     later = datetime.now(UTC).isoformat()
     assert pipeline("list", "--since", later).stdout == "no dead letters\n"
+
+
+def test_not_every_act_is_read_for_each_letter(stack: Stack) -> None:
+    """An index knows what was sent again; without it, 12,000 letters and their acts took 13 s."""
+    given = {
+        **Filter()._asdict(),
+        "subscriber": SUBSCRIBER,
+        "positions": None,
+        "again": False,
+    }
+    with connect(role="postgres") as admin:
+        admin.execute("set enable_seqscan = off")  # for a few rows no index is worth it
+        plan = admin.execute(f"explain {STATEMENTS['chosen']}".encode(), given).fetchall()
+    assert [line for (line,) in plan if "using dead_letter_act_sent on" in line], plan
 
 
 def test_what_is_no_letter_is_a_sentence(stack: Stack) -> None:
