@@ -9,7 +9,7 @@ import pytest
 from lab.year.ages import AGES, FAR_TOO_OLD, LONGEST, age_delta_logs, scale
 from lab.year.command import Choice, describe, is_flat
 from lab.year.day import SECONDS, Day
-from lab.year.growth import KEPT, TOLERANCES, growing, is_long_enough
+from lab.year.growth import KEPT, KEPT_IN_LAKE, TOLERANCES, growing, is_long_enough
 from lab.year.page import lines, write
 from spark.settings import SECONDS_OF_A_DAY, Settings
 
@@ -72,8 +72,8 @@ def test_growth_is_told_from_what_comes_and_goes(of_day: list[float], *, grows: 
 
 
 def test_what_is_kept_on_purpose_may_grow() -> None:
-    """Fulfillments, rejections and dead letters are not deleted."""
-    for place in KEPT:
+    """Fulfillments, rejections, dead letters and event tables are not deleted."""
+    for place in (*KEPT, *KEPT_IN_LAKE, "events/order-fulfilled"):
         assert not list(growing(rows(place, [number * 1_000 for number in range(DAYS)])))
 
 
