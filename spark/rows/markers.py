@@ -48,7 +48,8 @@ def expected_records(
 
 def find_partitions_with_gaps(landed: DataFrame, ranges: Ranges) -> dict[Position, range]:
     """Return the partitions of which other offsets have landed than they have."""
-    frames = {"expected": offsets_in(landed.sparkSession, ranges), "landed": landed}
+    expected = offsets_in(landed.sparkSession, ranges)
+    frames = {"expected": expected, "landed": landed}
     uneven = query(STATEMENTS["uneven"], frames).collect()
     found = {(row.topic, row.partition) for row in uneven}
     return {at: offsets for at, offsets in ranges.items() if at in found}

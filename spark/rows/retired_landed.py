@@ -74,8 +74,9 @@ class Retired(NamedTuple):
     def describe(self) -> list[str]:
         """Return what reports say of it: these records are not compared any more."""
         said = []
-        counted = self.sums.where("kind = 'record'").groupBy("id").agg(F.sum("rows")).collect()
-        counts = dict(map(tuple, counted))
+        records = self.sums.where("kind = 'record'")
+        by_place = records.groupBy("id").agg(F.sum("rows"))
+        counts = dict(map(tuple, by_place.collect()))
         for (topic, partition), stop in sorted(self.stops.items()):
             place = f"{topic}/{partition}"
             said.append(f"{place}: {counts.get(place, 0):,} records, up to offset {stop - 1}")

@@ -19,7 +19,8 @@ def note(checkpoint: Path, folder: str, batch: int, at: float) -> None:
 
 def test_a_batch_lasts_from_its_offsets_to_its_commit(tmp_path: Path) -> None:
     """And counts for the time in which it has begun, even if it has ended later."""
-    for batch, (begun, ended) in enumerate([(90, 95), (101, 103), (109, 114), (120, 121)]):
+    times = [(90, 95), (101, 103), (109, 114), (120, 121)]
+    for batch, (begun, ended) in enumerate(times):
         note(tmp_path, "offsets", batch, begun)
         note(tmp_path, "commits", batch, ended)
     assert sorted(read_batches(tmp_path, 100, 110)) == [2, 5]

@@ -132,9 +132,11 @@ def stop_connect(stack: Stack) -> None:
 
 def is_good(document: dict[str, Any]) -> bool:
     """Return whether no must was missed, and no ratio has fallen; a goal may be missed."""
-    all_hold = all(number["holds"] is not False for number in document["numbers"])
-    compared = document.get("against", {"fallen": [], "gone": []})
-    return all_hold and not compared["fallen"] and not compared["gone"]
+    missed = [number for number in document["numbers"] if number["holds"] is False]
+    compared = document.get("against", {})
+    fallen = compared.get("fallen")
+    gone = compared.get("gone")
+    return not (missed or fallen or gone)
 
 
 def save(folder: Path, document: dict[str, Any]) -> Path:

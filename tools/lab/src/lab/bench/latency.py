@@ -29,7 +29,8 @@ def measure(stack: Stack, orders: int, rounds: int) -> list[Number]:
         for rate in RATES:
             count = min(SECONDS * rate, orders)
             with stack.step(f"latency: {rate:,} orders/s, round {n} of {rounds}"):
-                found[rate].append(summarize(measure_delays(stack, rate, count)))
+                delays = measure_delays(stack, rate, count)
+            found[rate].append(summarize(delays))
     return [number for rate in RATES for number in list_figures(rate, found[rate])]
 
 
