@@ -39,12 +39,15 @@ LANES += test-apart $(if $(CHECK),test-check)
 BESIDE += $(APART)
 # copy: }
 
+# A test that hangs ends its lane within a quarter of an hour, and shows where each thread waits.
+LANE := $(BIN)/pytest -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
+
 # Run tests below the others in priority, on other ports, and show in the end what they said:
 # $(call beside,name,distance of the ports,tests)
 define beside
 @mkdir -p .run
 @echo "beside the others: $(3); see .run/$(1).log"
-@TEST_RUN=$(1) TEST_PORTS=$$(($${TEST_PORTS:-15500} + $(2))) nice $(BIN)/pytest --durations=8 $(3) >.run/$(1).log 2>&1; \
+@TEST_RUN=$(1) TEST_PORTS=$$(($${TEST_PORTS:-15500} + $(2))) nice $(LANE) --durations=8 $(3) >.run/$(1).log 2>&1; \
   code=$$?; cat .run/$(1).log; exit $$code
 endef
 
@@ -89,7 +92,7 @@ test: venv ## everything, on real parts; the containers apart
 	@$(MAKE) --no-print-directory -j$(words $(LANES)) $(LANES)
 
 test-together: venv
-	@$(BIN)/pytest --durations=8 $(addprefix --ignore=,tests/compose $(COMPOSE_OF_EXTRAS) $(BESIDE))
+	@$(LANE) --durations=8 $(addprefix --ignore=,tests/compose $(COMPOSE_OF_EXTRAS) $(BESIDE))
 
 test-lake: venv
 	$(call beside,test-lake,900,$(LAKE) $(addprefix --ignore=,$(FROM_LAKE)))
@@ -106,7 +109,7 @@ test-check: venv
 # copy: with ops {
 .PHONY: test-compose
 test-compose: venv ## the same pipeline on containers (needs Docker)
-	@$(BIN)/pytest tests/compose $(COMPOSE_OF_EXTRAS)
+	@$(LANE) tests/compose $(COMPOSE_OF_EXTRAS)
 # copy: }
 
 format: venv ## let ruff fix what it can
