@@ -7,9 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from signal import Signals
 from subprocess import PIPE
 
@@ -28,7 +27,7 @@ from confluent_kafka.cimpl import NewPartitions
 
 from ops.stack.stack import Stack
 from service.consumer import ALIVE_SECONDS, RecordConsumer
-from service.outage import MOMENT, AbandonedError, OutageError
+from service.outage import MOMENT, OutageError
 from service.settings import OFFSET_COMMIT_SECONDS, Settings
 from service.stop import LEAVE_SECONDS
 from tests.builders import value
@@ -342,52 +341,35 @@ def test_a_broker_that_is_away_during_the_assignment_is_waited_for(spoiled: Stac
     assert len(asked) >= 2
 
 
-def leave(ours: RecordConsumer) -> None:
-    """Leave the group as the service does."""
-    ours.leave()
-
-
-def close(ours: RecordConsumer) -> None:
-    """Close the client alone."""
-    with suppress(AbandonedError):
-        ours.consumer.close()
-
-
 @pytest.mark.parametrize(
-    ("end", "asks"), [(leave, False), (close, True)], ids=["leave", "control: close"]
+    ("how", "asks"), [("leave", False), ("close", True)], ids=["leave", "control: close"]
 )
 def test_a_member_that_gets_partitions_while_it_leaves_begins_nothing(
-    spoiled: Stack, end: Callable[[RecordConsumer], None], asks: bool
+    spoiled: Stack, how: str, asks: bool
 ) -> None:
     """A client that closes gets no answer: it would ask where to begin until the process ends."""
-    topic = make_topic()
-    stopping = threading.Event()
-    ours = member(topic)
-    ours.is_stopping = stopping.is_set
-    asked: list[list[TopicPartition]] = []
-    find_start = ours.find_start
-
-    def ask(partitions: list[TopicPartition]) -> list[TopicPartition]:
-        asked.append(partitions)
-        return find_start(partitions)
-
-    ours.find_start = ask  # type: ignore[method-assign]
-    ours.join()
-    until(partial(given, topic), bool, 30, "the group has not given it partitions")
-    ending = threading.Thread(target=end, args=(ours,))
-    ending.start()
-    ending.join(LEAVE_SECONDS)
-    holds_up = ending.is_alive()
-    stopping.set()
-    ending.join(30)
-    assert (holds_up, bool(asked)) == (asks, asks)
+    with leaving_member(spoiled, how, make_topic()) as process:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(LEAVE_SECONDS)
+        process.kill()
+        said = process.communicate()[1].splitlines()
+    assert ("asks" in said, "has left" in said) == (asks, not asks), said
 
 
-def given(topic: str) -> list[TopicPartition]:
-    """Return the partitions that the topic's group has given its members."""
-    groups = AdminClient({"bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
-    group = groups.describe_consumer_groups([topic])[topic].result(30)
-    return [part for one in group.members for part in one.assignment.topic_partitions]
+@contextmanager
+def leaving_member(stack: Stack, *words: str) -> "Iterator[subprocess.Popen[str]]":
+    """Run a member until it begins to leave; stop it after the block."""
+    argv = [sys.executable, "-m", "tests.e2e.leaving_member", *words]
+    with subprocess.Popen(argv, text=True, stdout=PIPE, stderr=PIPE, env=stack.env()) as process:
+        out_of_patience = threading.Timer(40, process.kill)
+        out_of_patience.start()
+        try:
+            assert process.stdout
+            assert "leaves\n" in process.stdout, process.communicate()
+            yield process
+        finally:
+            out_of_patience.cancel()
+            process.kill()
 
 
 class Watched:
@@ -452,18 +434,11 @@ def unanswered(stack: Stack, how: str) -> "Iterator[subprocess.Popen[str]]":
     orders(30, topic)
     broker = stack.supervisor.identity("kafka")
     assert broker, "no broker runs"
-    argv = [sys.executable, "-m", "tests.e2e.unanswered", how, str(broker.pid), topic]
-    with subprocess.Popen(argv, text=True, stdout=PIPE, stderr=PIPE, env=stack.env()) as process:
-        out_of_patience = threading.Timer(40, process.kill)
-        out_of_patience.start()
-        try:
-            assert process.stdout
-            assert "leaves\n" in process.stdout, process.communicate()
+    try:
+        with leaving_member(stack, how, topic, str(broker.pid)) as process:
             yield process
-        finally:
-            out_of_patience.cancel()
-            process.kill()
-            stack.kill("kafka", Signals.SIGCONT)
+    finally:
+        stack.kill("kafka", Signals.SIGCONT)
 
 
 def test_a_commit_without_an_answer_does_not_hold_up_the_end(spoiled: Stack) -> None:
