@@ -245,13 +245,30 @@ def read_from(broker: SecuredBroker, principal: str, topic: str, group: str) -> 
     own = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
     with Consumer(client_of(broker, principal, **own)) as consumer:
         consumer.subscribe([topic])
-        deadline = time.monotonic() + SOON
-        while time.monotonic() < deadline and not consumer.assignment():
-            message = consumer.poll(0.2)
-            if message is not None and message.error() is not None:
-                return name_of(message.error())
-        assert consumer.assignment(), f"{principal} has got neither a partition nor an error"
-    return ""
+        refusal = wait_for_partitions(consumer)
+        leave(consumer)
+    assert refusal is not None, f"{principal} has got neither a partition nor an error"
+    return refusal
+
+
+def wait_for_partitions(consumer: Consumer) -> str | None:
+    """Return what is refused, or nothing when partitions come; None if neither comes soon."""
+    deadline = time.monotonic() + SOON
+    while time.monotonic() < deadline:
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is not None:
+            return name_of(message.error())
+        if consumer.assignment():
+            return ""
+    return None
+
+
+def leave(consumer: Consumer) -> None:
+    """Leave the group before the client is closed: in a rebalance a close may never return."""
+    consumer.unsubscribe()
+    deadline = time.monotonic() + SOON
+    while consumer.assignment() and time.monotonic() < deadline:
+        consumer.poll(0.1)
 
 
 def create(broker: SecuredBroker, principal: str) -> str:
