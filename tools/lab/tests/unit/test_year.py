@@ -8,7 +8,7 @@ import pytest
 
 from lab.year.ages import AGES, FAR_TOO_OLD, LONGEST, age_delta_logs, scale
 from lab.year.command import Choice, describe, is_flat
-from lab.year.day import SECONDS, Day
+from lab.year.day import COMPACT, LANDED, SECONDS, Day, is_compaction_due
 from lab.year.growth import KEPT, KEPT_IN_LAKE, TOLERANCES, growing, is_long_enough
 from lab.year.page import lines, write
 from spark.settings import SECONDS_OF_A_DAY, Settings
@@ -52,6 +52,16 @@ def test_the_files_of_a_delta_log_become_a_day_older(tmp_path: Path) -> None:
         os.utime(file, (500_000, 500_000))
     age_delta_logs(tmp_path)
     assert [file.stat().st_mtime for file in files] == [500_000 - SECONDS_OF_A_DAY, 500_000]
+
+
+def test_the_lake_is_compacted_once_a_week() -> None:
+    """Later, if landed rows were deleted today: the next run has to read what was deleted."""
+    lived = [day(1, **{SECONDS: {COMPACT: 9.0}})]
+    lived += [day(number, **{SECONDS: {}}) for number in range(2, 8)]
+    assert is_compaction_due([], {})
+    assert not is_compaction_due(lived[:6], {})
+    assert is_compaction_due(lived, {"tracking": 5})
+    assert not is_compaction_due(lived, {LANDED: 5})
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ AGES = {
 LONGEST = max(AGES.values())
 # What Kafka and Delta keep by default, not scaled: both are shorter than what they must outlive.
 KAFKA_DAYS = 7
-OLD_FILES_DAYS = 7
+OLD_FILES_DAYS = 7  # for whoever must know; Delta itself rounds it to hours, and here to none
 
 FAR_TOO_OLD = 10_000.0  # days: the year has not lasted for so long
 TIMEOUT_SECONDS = 30

@@ -30,6 +30,8 @@ from spark.settings import Settings
 
 Measures = Mapping[str, Mapping[str, float]]  # by name and place
 SECONDS = "seconds of a day's jobs"
+COMPACT = "compact"
+LANDED = "landed records"
 # Once a day would cost a third of it: most of that looks for old files in tables that have none.
 COMPACT_EVERY = 7  # days
 
@@ -77,9 +79,10 @@ def live(jobs: Jobs, before: Sequence[Day], orders: int, seed: int, note: Note) 
     note("land, reconcile, delete what is old")
     with timed(seconds, "land, reconcile, retention"):
         result = reconcile_and_delete(jobs.spark, settings)
-    if number % COMPACT_EVERY == 1:
+    deleted = {one["what"]: one["deleted"] for one in result["ages"] if one["deleted"]}
+    if is_compaction_due(before, deleted):
         note("compact")
-        with timed(seconds, "compact"):
+        with timed(seconds, COMPACT):
             compact_lake(jobs.spark, settings)
 
     delta_root = Path(settings.delta_root)
@@ -90,9 +93,20 @@ def live(jobs: Jobs, before: Sequence[Day], orders: int, seed: int, note: Note) 
         began=began[-1],
         ok=result["ok"],
         verdict=result["verdict"],
-        deleted={one["what"]: one["deleted"] for one in result["ages"] if one["deleted"]},
+        deleted=deleted,
         measures={SECONDS: seconds, **measures},
     )
+
+
+def is_compaction_due(before: Sequence[Day], deleted: Mapping[str, int]) -> bool:
+    """Return whether the lake was not compacted for a week, and no landed row was deleted today.
+
+    Delta keeps old files for whole hours, and a week is less than one here: compaction deletes all
+    files but those of the latest versions. After a deletion the next run has to read the others.
+    """
+    last_days = before[1 - COMPACT_EVERY :]
+    was_compacted = any(COMPACT in day.measures[SECONDS] for day in last_days)
+    return not was_compacted and LANDED not in deleted
 
 
 @contextmanager
