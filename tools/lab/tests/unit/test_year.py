@@ -34,11 +34,12 @@ def choice(days: int = DAYS) -> Choice:
 
 def test_an_age_is_as_long_ago_as_that_day_began() -> None:
     """However long days last, 8 days of age mean: before the eighth day before this one."""
-    now = time.time()
-    began = [now - 60 * left for left in range(20, -1, -1)]
+    first = time.time() - 20 * 60
+    began = [first + 60 * number for number in range(21)]
     scaled = scale(Settings(), began)
     seconds = SECONDS_OF_A_DAY * scaled.retention_outbox_days
-    assert seconds == pytest.approx(60 * AGES["retention_outbox_days"], abs=5)
+    wanted = 60 * AGES["retention_outbox_days"]
+    assert seconds == pytest.approx(wanted, abs=5)
     assert scaled.retention_landed_days == FAR_TOO_OLD
 
 
@@ -56,12 +57,15 @@ def test_the_files_of_a_delta_log_become_a_day_older(tmp_path: Path) -> None:
 
 def test_the_lake_is_compacted_once_a_week() -> None:
     """Later, if landed rows were deleted today: the next run has to read what was deleted."""
-    lived = [day(1, **{SECONDS: {COMPACT: 9.0}})]
-    lived += [day(number, **{SECONDS: {}}) for number in range(2, 8)]
+    compacted = {SECONDS: {COMPACT: 9.0}}
+    other: dict[str, dict[str, float]] = {SECONDS: {}}
+    five_days = [day(number, **other) for number in range(2, 7)]
+    six_days = [day(1, **compacted), *five_days]
+    week = [*six_days, day(7, **other)]
     assert is_compaction_due([], {})
-    assert not is_compaction_due(lived[:6], {})
-    assert is_compaction_due(lived, {"tracking": 5})
-    assert not is_compaction_due(lived, {LANDED: 5})
+    assert not is_compaction_due(six_days, {})
+    assert is_compaction_due(week, {"tracking": 5})
+    assert not is_compaction_due(week, {LANDED: 5})
 
 
 @pytest.mark.parametrize(
@@ -89,17 +93,19 @@ def test_what_is_kept_on_purpose_may_grow() -> None:
 
 def test_too_few_days_say_nothing() -> None:
     """Before the longest age everything grows, and nobody claims that it does or does not."""
-    few = rows(TRACKING, [number * 10_000 for number in range(LONGEST)])
+    of_day = [number * 10_000.0 for number in range(LONGEST)]
+    few = rows(TRACKING, of_day)
     assert not is_long_enough(few)
     found = describe(few, choice(), "a machine")
-    assert "too few days" in " ".join(lines(found))
+    text = " ".join(lines(found))
+    assert "too few days" in text
     assert is_flat(found)
 
 
 def test_a_bad_verdict_is_named_with_its_day() -> None:
     """The year has failed then, whatever grows."""
-    lived = [day(1), day(2)._replace(ok=False, verdict="verdict: 1 missing")]
-    found = describe(lived, choice(), "a machine")
+    bad = day(2)._replace(ok=False, verdict="verdict: 1 missing")
+    found = describe([day(1), bad], choice(), "a machine")
     assert found["not_ok"] == ["day 2: verdict: 1 missing"]
     assert not is_flat(found)
 
@@ -121,9 +127,11 @@ def test_the_page_has_every_measure_and_its_picture(tmp_path: Path) -> None:
 def test_what_a_day_did_not_have_is_left_out(tmp_path: Path) -> None:
     """The last day compacts, and the two that it is compared with do not."""
     usual = {SECONDS: {"retention": 3.0}}
-    weekly = {SECONDS: {"retention": 3.0, "compact": 9.0}}
+    weekly = {SECONDS: {"retention": 3.0, COMPACT: 9.0}}
     lived = [day(number, **usual) for number in range(1, DAYS)]
     lived.append(day(DAYS, **weekly))
     page = tmp_path / "year.md"
-    write(describe(lived, choice(), "a machine"), page)
-    assert f"| {SECONDS} | compact |  |  | 9 |" in page.read_text()
+    found = describe(lived, choice(), "a machine")
+    write(found, page)
+    text = page.read_text()
+    assert f"| {SECONDS} | compact |  |  | 9 |" in text

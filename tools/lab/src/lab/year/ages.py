@@ -28,7 +28,7 @@ AGES = {
 LONGEST = max(AGES.values())
 # What Kafka and Delta keep by default, not scaled: both are shorter than what they must outlive.
 KAFKA_DAYS = 7
-OLD_FILES_DAYS = 7  # for whoever must know; Delta itself rounds it to hours, and here to none
+OLD_FILES_DAYS = 7  # reconciliation counts on it; VACUUM rounds it to whole hours, here to none
 
 FAR_TOO_OLD = 10_000.0  # days: the year has not lasted for so long
 TIMEOUT_SECONDS = 30
@@ -36,9 +36,11 @@ TIMEOUT_SECONDS = 30
 
 def scale(settings: Settings, began: Sequence[float]) -> Settings:
     """Return the settings with ages that mean simulated days; `began` is when each day began."""
-    ages = {name: wall_days(began, days) for name, days in AGES.items()}
-    keep_hours = 24 * wall_days(began, OLD_FILES_DAYS)
-    return settings.model_copy(update={**ages, "compact_keep_hours": keep_hours})
+    scaled = {}
+    for name, days in AGES.items():
+        scaled[name] = wall_days(began, days)
+    scaled["compact_keep_hours"] = 24 * wall_days(began, OLD_FILES_DAYS)
+    return settings.model_copy(update=scaled)
 
 
 def wall_days(began: Sequence[float], days: int) -> float:
