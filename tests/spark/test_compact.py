@@ -1,9 +1,14 @@
 """Compaction: fewer files, the same rows, and nobody is in anybody's way."""
 
 import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 
+import psutil
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark.compact import Compacted, Files, compact_lake, compact_table, say
 from spark.lake.landed_tables import PROPERTIES, table_path
 from spark.landing.landing_query import append_batch, start_landing
+from tests.client import until
 from tests.spark.topics import Topics, land_once, rows_of
 
 BATCHES = 3
@@ -146,3 +152,51 @@ def test_the_result_names_the_tables_that_have_changed() -> None:
         "landed/a: 1,200 files, now 2\n2 tables: 1,201 files, now 3"
     )
     assert say(Compacted({}, reports_deleted=8)).endswith("\n8 old reports are deleted")
+
+
+# A process on one processor that says how it began, and is never done.
+BUSY = """
+import os
+from spark.compact import give_way
+os.sched_setaffinity(0, {0})
+{first}
+print(flush=True)
+while True:
+    pass
+"""
+AT_WORK_SECONDS = 1.0  # of processor time: then shares can be told apart
+
+
+@contextmanager
+def busy(first: str) -> Iterator[psutil.Process]:
+    """Run a process that wants all of a processor, in a session of its own as a job's."""
+    argv = [sys.executable, "-c", BUSY.replace("{first}", first)]
+    with subprocess.Popen(argv, start_new_session=True, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            process.stdout.readline()
+            yield psutil.Process(process.pid)
+        finally:
+            process.kill()
+
+
+def processor_seconds(process: psutil.Process) -> float:
+    """Return how long a process has had a processor."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def share_beside_another(first: str) -> float:
+    """Return a process's share of the processor that another one wants as much."""
+    with busy("pass") as other, busy(first) as process:
+        before = processor_seconds(process)
+        goal = processor_seconds(other) + AT_WORK_SECONDS
+        until(lambda: processor_seconds(other), lambda now: now >= goal, 60, "it does not work")
+        got = processor_seconds(process) - before
+    return got / (got + AT_WORK_SECONDS)
+
+
+def test_compaction_leaves_the_processor_to_landing() -> None:
+    """Where another process wants it, it gets little of it; the control gets half."""
+    assert share_beside_another("give_way()") < 0.25
+    assert share_beside_another("pass") > 0.35
