@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,29 @@ def test_growth_is_told_from_what_comes_and_goes(of_day: list[float], *, grows: 
     assert all(TRACKING in sentence for sentence in found)
 
 
+@pytest.mark.parametrize(
+    ("name", "of_day", "grows"),
+    [
+        ("MiB of the write-ahead log", lambda number: 400 + 4 * number, False),
+        ("MiB of the write-ahead log", lambda number: 400 + 8 * number, True),
+        ("files of Delta's logs", lambda number: number, False),
+        ("files of Delta's logs", lambda number: 2 * number, True),
+    ],
+    ids=[
+        "write-ahead log to use again",
+        "control: write-ahead log held by a slot",
+        "log that is not cut yet",
+        "control: log that is never cut",
+    ],
+)
+def test_what_comes_and_goes_over_more_than_a_year_is_no_growth(
+    name: str, of_day: Callable[[int], float], *, grows: bool
+) -> None:
+    """PostgreSQL keeps segments, and an idle table's log is cut after a hundred entries."""
+    lived = [day(number, **{name: {"somewhere": of_day(number)}}) for number in range(DAYS)]
+    assert bool(list(growing(lived))) == grows
+
+
 def test_what_is_kept_on_purpose_may_grow() -> None:
     """Fulfillments, rejections, dead letters and event tables are not deleted."""
     for place in (*KEPT, *KEPT_IN_LAKE, "events/order-fulfilled"):
@@ -111,27 +135,47 @@ def test_a_bad_verdict_is_named_with_its_day() -> None:
 
 
 def test_the_page_has_every_measure_and_its_picture(tmp_path: Path) -> None:
-    """Each measure is a chart, and each line a row of the table."""
-    measures = {name: {"somewhere": 3.0} for name in TOLERANCES}
+    """Each measure is a chart, and each line a row of the table, with the median of each third."""
+    measures = {name: {"somewhere": 30_000.0} for name in TOLERANCES}
     lived = [day(number, **measures) for number in range(1, DAYS + 1)]
     write(describe(lived, choice(), "a machine"), tmp_path / "year.md")
     page = (tmp_path / "year.md").read_text()
     picture = (tmp_path / "year.svg").read_text()
     for name in measures:
-        assert f"| {name} | somewhere | 3 | 3 | 3 |" in page
+        assert f"| {name} | somewhere | 30,000 | 30,000 | 30,000 | 30,000 |" in page
         assert name in picture
+    assert "| days 111 to 140 | days 141 to 170 | days 171 to 200 | largest |" in page
     assert "nothing has grown" in page
     assert SECONDS in picture
 
 
-def test_what_a_day_did_not_have_is_left_out(tmp_path: Path) -> None:
-    """The last day compacts, and the two that it is compared with do not."""
+def test_the_table_has_medians_and_the_largest(tmp_path: Path) -> None:
+    """One odd day is the largest, and no median; what is always small is left out."""
+    usual = day(1, rows={TRACKING: 5_000.0, "fulfillment.heartbeat": 1.0})
+    lived = [usual._replace(number=number) for number in range(1, DAYS)]
+    lived.append(day(DAYS, rows={TRACKING: 70_000.0, "fulfillment.heartbeat": 1.0}))
+    page = tmp_path / "year.md"
+    write(describe(lived, choice(), "a machine"), page)
+    text = page.read_text()
+    assert f"| rows | {TRACKING} | 5,000 | 5,000 | 5,000 | 70,000 |" in text
+    assert "heartbeat" not in text
+
+
+def test_a_third_without_a_value_stays_empty(tmp_path: Path) -> None:
+    """Only the last day compacts."""
     usual = {SECONDS: {"retention": 3.0}}
     weekly = {SECONDS: {"retention": 3.0, COMPACT: 9.0}}
     lived = [day(number, **usual) for number in range(1, DAYS)]
     lived.append(day(DAYS, **weekly))
     page = tmp_path / "year.md"
-    found = describe(lived, choice(), "a machine")
-    write(found, page)
-    text = page.read_text()
-    assert f"| {SECONDS} | compact |  |  | 9 |" in text
+    write(describe(lived, choice(), "a machine"), page)
+    assert f"| {SECONDS} | compact |  |  | 9 | 9 |" in page.read_text()
+
+
+@pytest.mark.parametrize("days", [0, 1, 2, 5])
+def test_a_short_year_has_a_page(tmp_path: Path, days: int) -> None:
+    """All of its days are compared then, as many as there are."""
+    lived = rows(TRACKING, [5_000.0] * days)
+    page = tmp_path / "year.md"
+    write(describe(lived, choice(), "a machine"), page)
+    assert "too few days to say what grows" in page.read_text()

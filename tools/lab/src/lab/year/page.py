@@ -3,17 +3,26 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lab.charts import make_charts
 from lab.pages import fill_template
 from lab.year.ages import LONGEST
 from lab.year.day import Day
-from lab.year.growth import as_series
+from lab.year.growth import TOLERANCES, Series, as_series, middle, thirds
 
 Document = dict[str, Any]
 MOST_POINTS = 120  # of a line: more than a picture can show
 SHOWN = 7  # lines of one chart: the largest
+
+
+class Comparison(NamedTuple):
+    """What one line was in each third of the days, by the median, and on the worst day."""
+
+    name: str
+    place: str
+    medians: list[float | None]
+    largest: float
 
 
 def write(document: Document, output: Path) -> None:
@@ -23,8 +32,9 @@ def write(document: Document, output: Path) -> None:
     series = thin(as_series(days))
     charts = list(make_charts(largest(series)))
     given = {"document": document, "charts": charts, "longest": LONGEST, "lived": len(days)}
-    table = list(compare_days(days))
-    page = fill_template("lab.year", "page.md.j2", picture=picture.name, table=table, **given)
+    table = {"thirds": name_thirds(days), "table": list(compare_thirds(days))}
+    names = {"picture": picture.name, "number": say_number}
+    page = fill_template("lab.year", "page.md.j2", **names, **table, **given)
     output.write_text(page)
     picture.write_text(fill_template("lab.year", "picture.svg.j2", **given))
     output.with_suffix(".json").write_text(as_json(document))
@@ -39,7 +49,7 @@ def as_json(document: Document) -> str:
     return f'{head}, "days": [\n{lines}\n]}}\n'
 
 
-def thin(series: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def thin(series: Series) -> Series:
     """Return the lines with as many points as a picture can show."""
     return {
         name: {
@@ -49,7 +59,7 @@ def thin(series: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     }
 
 
-def largest(series: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def largest(series: Series) -> Series:
     """Return the lines of each measure that reach highest."""
     chosen = {}
     for name, lines in series.items():
@@ -58,20 +68,35 @@ def largest(series: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return chosen
 
 
-def compare_days(days: list[Day]) -> Iterator[tuple[str, str, list[float | None]]]:
-    """Yield what was measured after the longest age, half of the way later, and in the end.
+def compare_thirds(days: list[Day]) -> Iterator[Comparison]:
+    """Yield what was measured in each third of the days that are compared.
 
-    None for what that day did not have, such as a compaction.
+    What was never more than growth may be is left out: most tables have a row or none.
     """
-    if not days:
-        return
-    first = min(LONGEST, len(days)) - 1
-    last = len(days) - 1
-    chosen = [days[number] for number in (first, (first + last) // 2, last)]
-    for name, places in chosen[-1].measures.items():
-        for place in places:
-            values = [day.measures.get(name, {}).get(place) for day in chosen]
-            yield name, place, values
+    parts = [as_series(part) for part in thirds(days)]
+    for name, places in as_series(days).items():
+        for place, points in places.items():
+            largest_value = max(value for _, value in points)
+            if largest_value > TOLERANCES[name].more:
+                medians = [median_of(part, name, place) for part in parts]
+                yield Comparison(name, place, medians, largest_value)
+
+
+def median_of(series: Series, name: str, place: str) -> float | None:
+    """Return the median of a line, or None if it has no points, as a compaction in few days."""
+    points = series.get(name, {}).get(place)
+    return middle(points) if points else None
+
+
+def say_number(value: float) -> str:
+    """Return a number as people read it: a small one with a place behind the point."""
+    is_whole = value >= 100 or value == int(value)
+    return f"{value:,.0f}" if is_whole else f"{value:,.1f}"
+
+
+def name_thirds(days: list[Day]) -> list[str]:
+    """Return the heading of each third."""
+    return [f"days {part[0].number} to {part[-1].number}" if part else "" for part in thirds(days)]
 
 
 def lines(document: Document) -> Iterator[str]:
