@@ -9,7 +9,7 @@ from lab.charts import make_charts
 from lab.pages import fill_template
 from lab.year.ages import LONGEST
 from lab.year.day import Day
-from lab.year.growth import TOLERANCES, Series, as_series, middle, thirds
+from lab.year.growth import TOLERANCES, Points, Series, as_series, middle, thirds
 
 Document = dict[str, Any]
 MOST_POINTS = 120  # of a line: more than a picture can show
@@ -50,13 +50,18 @@ def as_json(document: Document) -> str:
 
 
 def thin(series: Series) -> Series:
-    """Return the lines with as many points as a picture can show."""
+    """Return the lines with as many points as a picture can show, and always the last."""
     return {
-        name: {
-            place: points[:: max(1, len(points) // MOST_POINTS)] for place, points in lines.items()
-        }
+        name: {place: thin_line(points) for place, points in lines.items()}
         for name, lines in series.items()
     }
+
+
+def thin_line(points: Points) -> Points:
+    """Return a line with the last of its points, and each so many before it."""
+    step = max(1, len(points) // MOST_POINTS)
+    from_the_end = points[::-step]
+    return from_the_end[::-1]
 
 
 def largest(series: Series) -> Series:
