@@ -4,8 +4,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -33,6 +33,7 @@ FEW_ROWS = 50_000
 PARTITIONS = 2  # as spark/conf has it
 # The JVM's second compiler takes longer, and its code half the time: worth it from a minute on.
 BOTH_COMPILERS = "-XX:TieredStopAtLevel=4"
+STDOUT, STDERR = 1, 2  # descriptors, as a process inherits them
 STARTED_AT = time.monotonic()
 
 
@@ -50,7 +51,23 @@ def make_session(
         settings["spark.driver.extraClassPath"] = f"{folder}/*"
         settings |= of_this_machine(java_options or use_archive(folder), is_long=is_long)
     builder = SparkSession.builder.appName(name)
-    return builder.config(map=settings).getOrCreate()
+    with stdout_as_stderr():
+        return builder.config(map=settings).getOrCreate()
+
+
+@contextmanager
+def stdout_as_stderr() -> Iterator[None]:
+    """Let what is started here print to standard error: standard output has the job's result only.
+
+    The JVM has lines of its own for it, such as Delta's after a VACUUM.
+    """
+    stdout = os.dup(STDOUT)
+    os.dup2(STDERR, STDOUT)
+    try:
+        yield
+    finally:
+        os.dup2(stdout, STDOUT)
+        os.close(stdout)
 
 
 def has_settings() -> bool:

@@ -1,6 +1,7 @@
 """Compaction: fewer files, the same rows, and nobody is in anybody's way."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -152,6 +153,19 @@ def test_the_result_names_the_tables_that_have_changed() -> None:
         "landed/a: 1,200 files, now 2\n2 tables: 1,201 files, now 3"
     )
     assert say(Compacted({}, reports_deleted=8)).endswith("\n8 old reports are deleted")
+
+
+def test_the_command_prints_its_result_and_nothing_else(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    """A program can read it: what Delta prints of each VACUUM is not between its lines."""
+    first, _ = topics.names
+    land_in_batches(spark, topics, tmp_path)
+    argv = [sys.executable, "-m", "spark.compact", "--json"]
+    env = os.environ | {"DELTA_ROOT": str(tmp_path)}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=True)
+    assert json.loads(done.stdout)["tables"][f"landed/{first}"] == {"before": BATCHES, "after": 1}
+    assert "Deleted 0 files" in done.stderr, "Delta has printed nothing: this proved nothing"
 
 
 # A process on one processor that says how it began, and is never done.
