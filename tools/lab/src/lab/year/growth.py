@@ -29,7 +29,8 @@ class Tolerance(NamedTuple):
 # Up to max_wal_size, 1 GiB, PostgreSQL keeps what it has written to use it again, as much as it
 # thinks the next checkpoint needs; what comes until then is above that.
 WAL_TO_USE_AGAIN = 1_280
-# A log is cut after every hundred entries of two files: one with two a week takes a year to that.
+# At every hundredth entry a log has a checkpoint, and is cut back to the one before. So it has up
+# to two hundred: with two entries a week, after two years.
 LOG_UNTIL_IT_IS_CUT = 208
 
 TOLERANCES = {
