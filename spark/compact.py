@@ -3,7 +3,7 @@
 import argparse
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -89,7 +89,7 @@ def compact_lake(spark: SparkSession, settings: Settings) -> Compacted:
 
     def compact(name: str) -> Files:
         files = compact_table(spark, tables[name], settings.compact_keep_hours)
-        log_progress(f"{name}: {files.before:,} files, now {files.after:,}")
+        log_progress(say_files(name, files))
         return files
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
@@ -137,14 +137,25 @@ def say(compacted: Compacted) -> str:
     lines = []
     for name, counts in compacted.tables.items():
         if counts.before != counts.after:
-            lines.append(f"{name}: {counts.before:,} files, now {counts.after:,}")
-    all_counts = compacted.tables.values()
-    before = sum(counts.before for counts in all_counts)
-    after = sum(counts.after for counts in all_counts)
-    lines.append(f"{len(all_counts)} tables: {before:,} files, now {after:,}")
+            lines.append(say_files(name, counts))
+    tables = f"{len(compacted.tables)} tables"
+    total = add(compacted.tables.values())
+    lines.append(say_files(tables, total))
     if compacted.reports_deleted:
         lines.append(f"{compacted.reports_deleted:,} old reports are deleted")
     return "\n".join(lines)
+
+
+def add(counts: Collection[Files]) -> Files:
+    """Return how many files all tables had and have together."""
+    before = sum(table.before for table in counts)
+    after = sum(table.after for table in counts)
+    return Files(before, after)
+
+
+def say_files(what: str, files: Files) -> str:
+    """Return how many files something had and has."""
+    return f"{what}: {files.before:,} files, now {files.after:,}"
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from lab.year.ages import LONGEST
 from lab.year.day import SECONDS, Day
 
+Days = Sequence[Day]
 Points = list[tuple[int, float]]  # day and value
 Series = dict[str, dict[str, Points]]  # by measure and place
 
@@ -45,7 +46,7 @@ TOLERANCES = {
 }
 
 
-def as_series(days: Sequence[Day]) -> Series:
+def as_series(days: Days) -> Series:
     """Return the points of each line, by measure and place."""
     series: Series = {}
     for day in days:
@@ -56,20 +57,29 @@ def as_series(days: Sequence[Day]) -> Series:
     return series
 
 
-def is_long_enough(days: Sequence[Day]) -> bool:
+def is_long_enough(days: Days) -> bool:
     """Return whether so many days were lived that growth could be seen."""
     return len(days) >= LONGEST + SETTLING + LEAST_DAYS
 
 
-def thirds(days: Sequence[Day]) -> tuple[Sequence[Day], Sequence[Day], Sequence[Day]]:
+def thirds(days: Days) -> tuple[Days, Days, Days]:
     """Return the days after the longest age in three parts; of a short year, all of its days."""
-    settled = [day for day in days if day.number > LONGEST + SETTLING]
-    compared = settled if is_long_enough(days) else days
+    compared = settled(days) if is_long_enough(days) else days
     third = max(1, len(compared) // 3)
-    return compared[:third], compared[third:-third], compared[-third:]
+    last = len(compared) - third
+    return (
+        compared[:third],
+        compared[third:last],
+        compared[last:],
+    )
 
 
-def growing(days: Sequence[Day]) -> Iterator[str]:
+def settled(days: Days) -> Days:
+    """Return the days on which as much goes as comes."""
+    return [day for day in days if day.number > LONGEST + SETTLING]
+
+
+def growing(days: Days) -> Iterator[str]:
     """Yield what is larger in the last third of the days after the longest age than in the first.
 
     Each third is taken by its median: one slow day is none of this.
@@ -82,7 +92,7 @@ def growing(days: Sequence[Day]) -> Iterator[str]:
         for place, points in places.items():
             if is_kept(place):
                 continue
-            early = middle(first.get(name, {}).get(place, [(0, 0.0)]))
+            early = median_of(first, name, place) or 0.0
             late = middle(points)
             if late > most_allowed(TOLERANCES[name], early):
                 yield f"{name} of {place}: {late:,g}, {early:,g} at first"
@@ -96,6 +106,12 @@ def most_allowed(tolerance: Tolerance, early: float) -> float:
 def is_kept(place: str) -> bool:
     """Return whether something grows on purpose."""
     return place in (*KEPT, *KEPT_IN_LAKE) or place.startswith(EVENT_TABLES)
+
+
+def median_of(series: Series, name: str, place: str) -> float | None:
+    """Return the median of a line, or None if it has no points, as a compaction in few days."""
+    points = series.get(name, {}).get(place)
+    return middle(points) if points else None
 
 
 def middle(points: Points) -> float:

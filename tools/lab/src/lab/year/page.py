@@ -9,7 +9,7 @@ from lab.charts import make_charts
 from lab.pages import fill_template
 from lab.year.ages import LONGEST
 from lab.year.day import Day
-from lab.year.growth import TOLERANCES, Points, Series, as_series, middle, thirds
+from lab.year.growth import TOLERANCES, Points, Series, as_series, median_of, thirds
 
 Document = dict[str, Any]
 MOST_POINTS = 120  # of a line: more than a picture can show
@@ -27,25 +27,48 @@ class Comparison(NamedTuple):
 
 def write(document: Document, output: Path) -> None:
     """Write the Markdown page to this file, and the picture and the numbers beside it."""
-    picture = output.with_suffix(".svg")
     days = [Day(**day) for day in document["days"]]
-    series = thin(as_series(days))
-    charts = list(make_charts(largest(series)))
-    given = {"document": document, "charts": charts, "longest": LONGEST, "lived": len(days)}
-    table = {"thirds": name_thirds(days), "table": list(compare_thirds(days))}
-    names = {"picture": picture.name, "number": say_number}
-    page = fill_template("lab.year", "page.md.j2", **names, **table, **given)
-    output.write_text(page)
-    picture.write_text(fill_template("lab.year", "picture.svg.j2", **given))
-    output.with_suffix(".json").write_text(as_json(document))
+    picture = output.with_suffix(".svg")
+    numbers = output.with_suffix(".json")
+    output.write_text(as_page(document, days, picture.name))
+    picture.write_text(as_picture(document, days))
+    numbers.write_text(as_json(document))
+
+
+def as_page(document: Document, days: list[Day], picture: str) -> str:
+    """Return the Markdown page, with a link to this picture."""
+    return fill_template(
+        "lab.year",
+        "page.md.j2",
+        document=document,
+        lived=len(days),
+        longest=LONGEST,
+        picture=picture,
+        thirds=name_thirds(days),
+        table=list(compare_thirds(days)),
+        number=say_number,
+    )
+
+
+def as_picture(document: Document, days: list[Day]) -> str:
+    """Return the picture: a chart for each measure."""
+    lines = largest(thin(as_series(days)))
+    return fill_template(
+        "lab.year",
+        "picture.svg.j2",
+        document=document,
+        lived=len(days),
+        longest=LONGEST,
+        charts=list(make_charts(lines)),
+    )
 
 
 def as_json(document: Document) -> str:
     """Return the numbers for a program, with a line for each day."""
-    rest = {name: value for name, value in document.items() if name != "days"}
+    rest = dict(document)
+    days = rest.pop("days")
     head = json.dumps(rest).removesuffix("}")
-    days = map(json.dumps, document["days"])
-    lines = ",\n".join(days)
+    lines = ",\n".join(map(json.dumps, days))
     return f'{head}, "days": [\n{lines}\n]}}\n'
 
 
@@ -85,12 +108,6 @@ def compare_thirds(days: list[Day]) -> Iterator[Comparison]:
             if largest_value > TOLERANCES[name].more:
                 medians = [median_of(part, name, place) for part in parts]
                 yield Comparison(name, place, medians, largest_value)
-
-
-def median_of(series: Series, name: str, place: str) -> float | None:
-    """Return the median of a line, or None if it has no points, as a compaction in few days."""
-    points = series.get(name, {}).get(place)
-    return middle(points) if points else None
 
 
 def say_number(value: float) -> str:
